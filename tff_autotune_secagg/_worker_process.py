@@ -1,0 +1,210 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The life of one `worker_binary` process: start, wait until ready, end.
+
+TFF's own launcher hands the worker Python's stdout and stderr and ends it in a
+`__del__` that often does not run, so the worker outlives Python and a pipe such
+as `python train.py | tail` never closes. The launcher is a private closure
+inside TFF. Instead of reaching into it, the worker is started here and TFF is
+given a gRPC channel to it through public names only.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from typing import Optional
+
+import grpc
+import tensorflow_federated as tff
+
+# Messages hold whole model structures. The worker's own limit is 10 GB and
+# protobuf's is 2 GB, so the Python side need not add one (-1: no limit).
+_MESSAGE_OPTIONS = (
+    ('grpc.max_receive_message_length', -1),
+    ('grpc.max_send_message_length', -1),
+)
+# With `http_proxy` set, gRPC would look for this machine behind the proxy.
+_LOCAL_CHANNEL_OPTIONS = _MESSAGE_OPTIONS + (('grpc.enable_http_proxy', 0),)
+
+_START_TIMEOUT_SECONDS = 60.0
+_END_TIMEOUT_SECONDS = 10.0
+
+# Runs in a bare Python for some milliseconds and then becomes the worker (same
+# process id). `prctl(PR_SET_PDEATHSIG)` makes the kernel kill the worker when
+# Python is gone, whatever ended it, `kill -9` included, and survives `execv`.
+# It is set here and not in a `preexec_fn`, which may deadlock in a process that
+# has threads (gRPC has). A parent that died before the call is noticed by the
+# changed parent id. On failure the worker still ends with a normal exit.
+_LAUNCHER = """
+import os, sys
+try:
+  import ctypes
+  ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+except Exception:
+  pass
+if os.getppid() == int(sys.argv[1]):
+  os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def binary_path() -> str:
+  """Path of the worker that TFF's wheel brings.
+
+  Raises:
+    RuntimeError: If the installed TFF has no worker.
+  """
+  path = os.path.join(os.path.dirname(tff.__file__), 'data', 'worker_binary')
+  if not os.path.isfile(path):
+    raise RuntimeError(
+        f'TFF {tff.__version__} must bring its worker, found no file {path}. '
+        'Install the wheel for Linux x86-64.'
+    )
+  return path
+
+
+def command(
+    port: int, *, max_concurrent_clients: Optional[int] = None
+) -> list[str]:
+  """Command line that serves TFF's executor on `port` of all interfaces."""
+  arguments = [binary_path(), f'--port={port}']
+  if max_concurrent_clients is not None:
+    arguments.append(
+        f'--max_concurrent_computation_calls={max_concurrent_clients}'
+    )
+  return arguments
+
+
+def _reserve_port() -> socket.socket:
+  """Binds a free port that only a `SO_REUSEPORT` listener can share.
+
+  gRPC listens with `SO_REUSEPORT`, so two workers that picked the same port
+  would share its connections without any error. The socket never listens: it
+  keeps the kernel from giving the port to anybody else while the worker lives.
+  """
+  try:
+    reserved = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    address = '::'
+  except OSError:  # A kernel without IPv6.
+    reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    address = ''
+  reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+  reserved.bind((address, 0))
+  return reserved
+
+
+class WorkerProcess:
+  """A `worker_binary` on this machine that ends no later than this process.
+
+  It ends by `end()`, at normal exit, after an unhandled exception, after
+  Ctrl-C, and by the kernel when this process is killed. It has its own session,
+  so that Ctrl-C in a terminal reaches Python alone, which may still want
+  results for a last checkpoint.
+  """
+
+  def __init__(self, *, max_concurrent_clients: Optional[int] = None):
+    self._owner_pid = os.getpid()
+    self._reserved_port = _reserve_port()
+    port = self._reserved_port.getsockname()[1]
+    self._arguments = command(
+        port, max_concurrent_clients=max_concurrent_clients
+    )
+    self._process: Optional[subprocess.Popen[bytes]] = None
+    self._start_error: Optional[OSError] = None
+    started = threading.Event()
+    # The kernel takes the death of the *thread* that started a child for the
+    # death of the parent. This thread therefore lives as long as the worker,
+    # which makes it safe to be called from a short-lived thread.
+    threading.Thread(
+        target=self._start_and_wait, args=(started,), daemon=True
+    ).start()
+    started.wait()
+    if self._start_error is not None:
+      self._reserved_port.close()
+      raise self._start_error
+    atexit.register(self.end)
+    self.channel = grpc.insecure_channel(
+        f'localhost:{port}', _LOCAL_CHANNEL_OPTIONS
+    )
+
+  def _start_and_wait(self, started: threading.Event) -> None:
+    arguments = self._arguments
+    if sys.executable:
+      launcher = [sys.executable, '-I', '-S', '-c', _LAUNCHER]
+      arguments = launcher + [str(os.getpid())] + arguments
+    try:
+      self._process = subprocess.Popen(
+          arguments,
+          stdin=subprocess.DEVNULL,
+          # Errors travel over gRPC; what is left is TensorFlow's start-up
+          # noise. Inheriting stdout would keep a pipe of the user's open.
+          stdout=subprocess.DEVNULL,
+          stderr=subprocess.DEVNULL,
+          start_new_session=True,
+      )
+    except OSError as error:
+      self._start_error = error
+    finally:
+      started.set()
+    if self._process is not None:
+      self._process.wait()
+
+  @property
+  def pid(self) -> int:
+    return self._process.pid
+
+  @property
+  def exit_status(self) -> Optional[int]:
+    """As `subprocess.Popen.poll`: None while it runs, -signal if killed."""
+    return self._process.poll()
+
+  def describe_end(self) -> str:
+    """What ended the worker, in words for an error message."""
+    status = self.exit_status
+    if status is not None and status < 0:
+      return f'ended by {signal.Signals(-status).name}'
+    return f'exit status {status}'
+
+  def wait_until_ready(self) -> None:
+    """Waits until the worker accepts calls.
+
+    Raises:
+      RuntimeError: If the worker ends or stays silent for a minute.
+    """
+    ready = grpc.channel_ready_future(self.channel)
+    waited_seconds = 0.0
+    step_seconds = 0.1
+    while self.exit_status is None and waited_seconds < _START_TIMEOUT_SECONDS:
+      try:
+        ready.result(timeout=step_seconds)
+        return
+      except grpc.FutureTimeoutError:
+        waited_seconds += step_seconds
+    ready.cancel()
+    if self.exit_status is None:
+      found = f'no answer after {_START_TIMEOUT_SECONDS:g} s'
+    else:
+      found = self.describe_end()
+    raise RuntimeError(
+        "TFF's worker must accept calls after its start, found "
+        f'{found}. Run `{" ".join(self._arguments)}` to see why.'
+    )
+
+  def end(self) -> None:
+    """Ends the worker and returns when it is gone. Harmless if repeated."""
+    if os.getpid() != self._owner_pid:
+      return  # A forked copy of Python exits; the worker is not its own.
+    atexit.unregister(self.end)
+    # Killed and not asked: it holds nothing worth saving, and asked with
+    # SIGINT or SIGTERM it first finishes what it computes.
+    self._process.kill()
+    try:
+      self._process.wait(timeout=_END_TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+      pass  # Stuck in the kernel; it dies as soon as it gets out.
+    self._reserved_port.close()
