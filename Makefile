@@ -1,0 +1,66 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every target does its own set-up: nothing needs to be done before.
+# PYTHON=/path/to/python chooses the interpreter (CPython 3.9, 3.10 or 3.11).
+
+UV_VERSION := 0.13.9
+
+# Foreign packages on these paths would shadow the pinned ones.
+unexport PYTHONPATH PYTHONHOME
+
+.PHONY: help env demo test test-fast lint format build-file wheel lock clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' \
+	  Makefile
+
+env: ## Make .venv with the pinned packages, once and when they change
+	@PYTHON='$(PYTHON)' sh tools/make_env.sh
+
+demo: env ## Train on handwritten digits with 8-bit secure sums (DEMO_ARGS=...)
+	@.venv/bin/python -m experiments.run_demo $(DEMO_ARGS)
+
+test: lint ## Check the style, then run all tests (PYTEST_ARGS=...)
+	.venv/bin/python -m pytest $(PYTEST_ARGS)
+
+test-fast: env ## Run the tests that are not marked slow
+	.venv/bin/python -m pytest -m 'not slow' $(PYTEST_ARGS)
+
+lint: env ## Check style and format, change nothing
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m ruff format --check .
+
+format: env ## Format the sources and mend what the linter can mend
+	.venv/bin/python -m ruff check --fix .
+	.venv/bin/python -m ruff format .
+
+build-file: env ## Write BUILD anew from the files that are there
+	.venv/bin/python -m tools.write_build
+
+wheel: env ## Build the sdist and the wheel into dist/
+	.venv/bin/python -m build --no-isolation
+
+# Resolves for all supported Pythons at once. Pins that still fit are kept;
+# LOCK_ARGS=--upgrade takes the newest. The same marker on every line (TFF's
+# platform) is dropped: with it, pip would install nothing elsewhere and call
+# that a success.
+lock: ## Write requirements.txt from requirements.in (LOCK_ARGS=--upgrade)
+	@set -eu; \
+	python=$$(PYTHON='$(PYTHON)' sh tools/find_python.sh); \
+	work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	"$$python" -m venv "$$work/uv"; \
+	"$$work/uv/bin/python" -m pip install --quiet uv==$(UV_VERSION); \
+	cp requirements.txt "$$work/lock.txt"; \
+	"$$work/uv/bin/uv" pip compile requirements.in --quiet --universal \
+	  --python-version 3.9 --override overrides.txt $(LOCK_ARGS) \
+	  --custom-compile-command 'make lock' --output-file "$$work/lock.txt"; \
+	sed -E -e "s/ and implementation_name == .*sys_platform == 'linux'$$//" \
+	  -e "s/ ; python_full_version < '3\.12'$$//" \
+	  "$$work/lock.txt" > requirements.txt
+
+clean: ## Remove .venv and everything that was built
+	[ ! -e .venv/made-by-make ] || rm -rf .venv
+	rm -rf build dist *.egg-info .pytest_cache .hypothesis .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
