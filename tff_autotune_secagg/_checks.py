@@ -1,0 +1,106 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of public arguments: the only place that words their errors.
+
+Every message names the argument, the rule and what was found. A wrong kind of
+argument is a `TypeError`, a wrong value of the right kind a `ValueError`.
+"""
+
+import enum
+import math
+import numbers
+from typing import Any, Optional, Type
+
+import numpy as np
+
+
+def _found(value: Any) -> str:
+  """Returns the value and its type, short enough to read in an error."""
+  text = repr(value)
+  if len(text) > 80:
+    text = text[:77] + '...'
+  return f'found {text} ({type(value).__name__}).'
+
+
+def check_int(
+    name: str, value: Any, minimum: int, maximum: Optional[int] = None
+) -> int:
+  """Returns `value` as a Python int in `minimum..maximum`, or raises."""
+  rule = f'`{name}` must be an int of at least {minimum}'
+  if maximum is not None:
+    rule += f' and at most {maximum}'
+  is_int = isinstance(value, numbers.Integral)
+  if not is_int or isinstance(value, (bool, np.bool_)):
+    raise TypeError(f'{rule}, {_found(value)}')
+  if value < minimum or (maximum is not None and value > maximum):
+    raise ValueError(f'{rule}, {_found(value)}')
+  return int(value)
+
+
+def check_modulus(modulus: Any) -> int:
+  """Returns `modulus` as an int the 32-bit residues can carry, or raises."""
+  return check_int('modulus', modulus, 2, 2**30)
+
+
+def check_float(
+    name: str,
+    value: Any,
+    above: float = -math.inf,
+    below: float = math.inf,
+    at_least: Optional[float] = None,
+    at_most: Optional[float] = None,
+) -> float:
+  """Returns `value` as a finite float inside the given bounds, or raises."""
+  bounds = []
+  if above > -math.inf:
+    bounds.append(f'above {above:g}')
+  if at_least is not None:
+    bounds.append(f'of at least {at_least:g}')
+  if below < math.inf:
+    bounds.append(f'below {below:g}')
+  if at_most is not None:
+    bounds.append(f'at most {at_most:g}')
+  rule = f'`{name}` must be a finite number ' + ' and '.join(bounds)
+  rule = rule.rstrip()
+  is_real = isinstance(value, numbers.Real)
+  if not is_real or isinstance(value, (bool, np.bool_)):
+    raise TypeError(f'{rule}, {_found(value)}')
+  inside = above < value < below
+  inside = inside and (at_least is None or value >= at_least)
+  inside = inside and (at_most is None or value <= at_most)
+  if not (math.isfinite(value) and inside):
+    raise ValueError(f'{rule}, {_found(value)}')
+  return float(value)
+
+
+def check_bool(name: str, value: Any) -> bool:
+  """Returns `value` as a bool, or raises."""
+  if not isinstance(value, (bool, np.bool_)):
+    raise TypeError(f'`{name}` must be True or False, {_found(value)}')
+  return bool(value)
+
+
+def check_enum(name: str, value: Any, enum_type: Type[enum.Enum]) -> Any:
+  """Returns `value` if it is a member of `enum_type`, or raises."""
+  if not isinstance(value, enum_type):
+    choices = ', '.join(str(member) for member in enum_type)
+    raise TypeError(f'`{name}` must be one of {choices}, {_found(value)}')
+  return value
+
+
+def check_instance(name: str, value: Any, wanted: Any, wanted_name: str) -> Any:
+  """Returns `value` if it is an instance of `wanted`, or raises."""
+  if not isinstance(value, wanted):
+    raise TypeError(f'`{name}` must be {wanted_name}, {_found(value)}')
+  return value
+
+
+def check_seed(seed: Any) -> Optional[int]:
+  """Returns `seed` as an int of 63 bits, or None, or raises."""
+  return None if seed is None else check_int('seed', seed, 0, 2**63 - 1)
+
+
+def refuse_leaf(rule: str, path: str, found: Any) -> TypeError:
+  """Returns the error for one leaf of a `value_type` that breaks `rule`."""
+  where = f' at {path!r}' if path else ''
+  return TypeError(f'`value_type` must hold only {rule}, found {found}{where}.')

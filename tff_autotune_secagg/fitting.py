@@ -1,0 +1,228 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What the server learns from one masked sum: its spread, or that it is blind.
+
+The input is a mean versine for each of the sixteen stripes. In an ordinary round
+all bins are equal and the stripes are one sample. In a calibration round bins
+grow eightfold from stripe to stripe; the fit anchors on the coarse side, where
+nothing wraps, and refines with every finer stripe that the anchor shows to be
+readable.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from tff_autotune_secagg import quantization
+from tff_autotune_secagg import rounding_noise
+from tff_autotune_secagg import wrapped_normal
+
+# Walking from coarse to fine, the first stripe with at least this spread has a
+# finer neighbour, eight times nearer, that may be unreadable.
+_ANCHOR_PERIODS = 1 / 32
+# A calibration stripe below this mean cosine is not trusted as an anchor, nor
+# used by the refinement if it is predicted to be below it: where entries are of
+# equal size (a sparse update) a wrapped stripe can look readable.
+_MIN_COSINE = 0.3
+_REFINEMENTS = 3
+
+
+class WrappedNormalFit(NamedTuple):
+  """A fitted round; all tensors float64 or bool.
+
+  Attributes:
+    sum_stddev: scalar, root mean square of an entry of the true rotated sum, in
+      units of the values. 0 if blind.
+    observed_stddev: [NUM_STRIPES], the same with the rounding noise of each
+      stripe's bin size. 0 if blind.
+    is_blind: scalar bool, the sum says nothing about its size.
+    is_zero: scalar bool, every residue is 0.
+  """
+
+  sum_stddev: tf.Tensor
+  observed_stddev: tf.Tensor
+  is_blind: tf.Tensor
+  is_zero: tf.Tensor
+
+
+def fit(
+    raw_versines: tf.Tensor,
+    decoded_versines: tf.Tensor,
+    counts: tf.Tensor,
+    bin_sizes: tf.Tensor,
+    num_clients: tf.Tensor,
+    *,
+    modulus: int,
+    rounding: quantization.Rounding,
+) -> WrappedNormalFit:
+  """Fits the spread of the true sum to the residues of a round.
+
+  Args:
+    raw_versines: float64 [NUM_STRIPES], sums of versines of the residues.
+    decoded_versines: the same after dither was subtracted; equal to
+      `raw_versines` for stochastic rounding.
+    counts: float64 [NUM_STRIPES], entries of each stripe.
+    bin_sizes: float64 [NUM_STRIPES], equal or ascending, units of the values.
+    num_clients: float64 scalar, clients whose residues were summed.
+    modulus: Python int.
+    rounding: the clients' mode.
+
+  Returns:
+    A `WrappedNormalFit`, finite for every input. Uniform residues are called
+    readable with probability 2.9e-7 per statistic: one in an ordinary round,
+    up to sixteen in a calibration round.
+  """
+  is_ladder = bin_sizes[-1] > bin_sizes[0]
+  is_zero = tf.reduce_sum(raw_versines) == 0.0
+
+  def pooled(versines):
+    total = tf.maximum(tf.reduce_sum(counts), 1.0)
+    everywhere = tf.reduce_sum(versines) / total + 0.0 * versines
+    return tf.where(is_ladder, versines / tf.maximum(counts, 1.0), everywhere)
+
+  num_entries = tf.where(is_ladder, counts, tf.reduce_sum(counts) + 0.0 * counts)
+  raw = _Stripes(pooled(raw_versines), num_entries, is_ladder, modulus)
+
+  def raw_variance(spread, n):
+    return rounding_noise.raw_variance(spread, n, rounding)
+
+  def decoded_variance(spread, n):
+    return rounding_noise.decoded_variance(spread, n, rounding)
+
+  clients = tf.maximum(num_clients, 1.0)
+  estimates = bin_sizes * rounding_noise.remove_rounding(
+      raw.stddev_bins, clients, raw_variance
+  )
+  readable = raw.readable
+  if rounding is quantization.Rounding.DITHER:
+    # Where clients spread over half a bin or more, subtracting the dither leaves
+    # white noise of 1/12 and a better statistic than the raw sum.
+    decoded = _Stripes(
+        pooled(decoded_versines), num_entries, is_ladder, modulus
+    )
+    noise = clients * decoded_variance(
+        tf.constant(1e3, tf.float64), clients
+    )
+    signal = tf.sqrt(tf.maximum(tf.square(decoded.stddev_bins) - noise, 0.0))
+    fine = tf.logical_or(
+        tf.logical_not(raw.readable),
+        estimates
+        >= rounding_noise.MIN_DITHER_SPREAD * bin_sizes * tf.sqrt(clients),
+    )
+    fine = tf.logical_and(fine, decoded.readable)
+    estimates = tf.where(fine, bin_sizes * signal, estimates)
+    readable = tf.logical_or(readable, fine)
+
+  anchor = _anchor(estimates, readable, raw, bin_sizes, modulus)
+  is_blind = tf.logical_not(tf.gather(readable, anchor))
+  stddev = tf.gather(estimates, anchor)
+  for _ in range(_REFINEMENTS):
+    weight = _information(
+        stddev, bin_sizes, num_entries, clients, modulus, decoded_variance
+    ) * tf.cast(readable, tf.float64)
+    total = tf.reduce_sum(weight)
+    refined = tf.sqrt(
+        tf.reduce_sum(weight * tf.square(estimates)) / tf.maximum(total, 1e-300)
+    )
+    stddev = tf.where(total > 0.0, refined, stddev)
+  stddev = tf.where(is_blind, tf.zeros_like(stddev), stddev)
+  spread = stddev / (bin_sizes * tf.sqrt(clients))
+  noise = clients * decoded_variance(spread, clients) * tf.square(bin_sizes)
+  observed = tf.sqrt(tf.square(stddev) + noise)
+  return WrappedNormalFit(
+      sum_stddev=stddev,
+      observed_stddev=tf.where(is_blind, tf.zeros_like(observed), observed),
+      is_blind=is_blind,
+      is_zero=is_zero,
+  )
+
+
+class _Stripes:
+  """Spread and readability of each stripe from its mean versine."""
+
+  def __init__(self, mean_versine, num_entries, is_ladder, modulus):
+    self.cosine = 1.0 - mean_versine
+    readable = wrapped_normal.is_readable(mean_versine, num_entries)
+    trusted = tf.logical_or(
+        tf.logical_not(is_ladder), self.cosine > _MIN_COSINE
+    )
+    self.readable = tf.logical_and(readable, trusted)
+    periods = wrapped_normal.stddev_periods(mean_versine)
+    # Unreadable stripes are never used; any finite number will do.
+    self.stddev_bins = modulus * tf.where(
+        self.readable, periods, tf.ones_like(periods)
+    )
+
+
+def _anchor(estimates, readable, raw, bin_sizes, modulus):
+  """Returns the index of the stripe to trust first."""
+  last = quantization.NUM_STRIPES - 1
+  periods = tf.where(
+      readable,
+      tf.maximum(estimates / bin_sizes, raw.stddev_bins) / modulus,
+      tf.ones_like(estimates),
+  )
+  wide = tf.cast(periods >= _ANCHOR_PERIODS, tf.int32)
+  index = tf.range(last + 1)
+  # The coarsest wide stripe, or the finest of all if none is wide.
+  coarsest_wide = tf.reduce_max(index * wide)
+  coarser = tf.minimum(coarsest_wide + 1, last)
+  return tf.where(tf.gather(readable, coarsest_wide), coarsest_wide, coarser)
+
+
+def _information(
+    stddev, bin_sizes, num_entries, clients, modulus, variance_fn
+):
+  """Fisher information of each stripe about ln(stddev^2), float64 [16].
+
+  With C = exp(-2 pi^2 p^2) at p observed periods, var(C) = (1 - C^2)^2 / 2N for a
+  wrapped normal, d C / d ln p^2 = C ln C, and ln of the signal moves the observed
+  variance by the signal's share of it.
+  """
+  bins = stddev / bin_sizes
+  spread = bins / tf.sqrt(clients)
+  observed = tf.square(bins) + clients * variance_fn(spread, clients)
+  share = tf.square(bins) / tf.maximum(observed, 1e-300)
+  # The floor keeps (C ln C)^2 / (1 - C^2)^2 at its limit, 1/4, without 0 / 0.
+  periods = tf.maximum(tf.sqrt(observed) / modulus, 1e-5)
+  cosine = wrapped_normal.mean_cosine(periods)
+  log_cosine = tf.math.log(tf.maximum(cosine, 1e-300))
+  slope = tf.square(cosine * log_cosine)
+  information = 2.0 * num_entries * slope / tf.square(1.0 - tf.square(cosine))
+  information *= tf.square(share)
+  independent = spread >= rounding_noise.MIN_DITHER_SPREAD
+  equal = bin_sizes[0] == bin_sizes[-1]
+  usable = tf.logical_or(
+      equal, tf.logical_and(cosine > _MIN_COSINE, independent)
+  )
+  return information * tf.cast(usable, tf.float64)
+
+
+def decode(
+    bins: tf.Tensor,
+    bin_sizes: tf.Tensor,
+    fitted: WrappedNormalFit,
+    *,
+    modulus: int,
+) -> tf.Tensor:
+  """Decodes centred bins to their posterior mean in units of the values.
+
+  With u the sum with rounding noise, of spread `observed_stddev`, the result is
+  (sum_stddev / observed_stddev)^2 E[u | u mod k b] (design: the minimum mean
+  square error estimate if both are normal).
+
+  Args:
+    bins: float32 or float64 tensor [rows, NUM_STRIPES], in
+      [-modulus / 2, modulus / 2].
+    bin_sizes: float64 [NUM_STRIPES].
+    fitted: the fit of the same round.
+    modulus: Python int.
+
+  Returns:
+    Tensor like `bins`; all zeros if the fit is blind.
+  """
+  periods = fitted.observed_stddev / (modulus * bin_sizes)
+  observed = tf.maximum(fitted.observed_stddev, 1e-300)
+  gain = tf.square(fitted.sum_stddev / observed)
+  mean = wrapped_normal.posterior_mean_periods(bins / modulus, periods)
+  return mean * tf.cast(gain * modulus * bin_sizes, bins.dtype)

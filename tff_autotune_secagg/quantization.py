@@ -1,0 +1,234 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rounding to integer bins, residues modulo k, and reading residues back.
+
+The code is zero-centred: a value z bins wide becomes the integer
+`floor(z + u)` for an offset u that is uniform on [0, 1), and that integer is
+reduced to `0 .. modulus - 1`. The sum of such residues over clients, again
+reduced, stands for the integer of that residue class nearest to 0. Unlike the
+code of Bonawitz et al. (2019, arXiv:1912.00131), section 3, which sends the
+lower end of a range to 0, decoding needs no client count.
+
+Bin sizes are a vector of `NUM_STRIPES`; entry i of a flattened value uses
+`bin_sizes[i % NUM_STRIPES]`. They are all equal except in a calibration round.
+
+No TFF here: everything is TensorFlow on dense tensors.
+"""
+
+import enum
+
+import numpy as np
+import tensorflow as tf
+
+# Stripes of a calibration round. Sixteen of ratio 8 cover 13 decades.
+NUM_STRIPES = 16
+
+# Entries of one client larger than this many bins are drawn uniformly from all
+# residues: the cast to int32 needs |z| < 2**31.
+_MAX_BINS = 2**30
+
+
+class Rounding(enum.Enum):
+  """How a client rounds to integers.
+
+  STOCHASTIC: offsets are private to each client and round, so errors of
+    different clients are independent: 1/6 bin^2 each for entries spread over a
+    bin or more, unbiased for every entry.
+  DITHER: subtractive dither (Roberts 1962): offsets come from the round's
+    shared seed and the server subtracts them again: 1/12 bin^2 per client and
+    no private randomness, so a run repeats bit for bit. Safe only where clients
+    differ by about half a bin or more, otherwise their errors add coherently.
+  """
+
+  STOCHASTIC = 'stochastic'
+  DITHER = 'dither'
+
+
+class Decoding(enum.Enum):
+  """How the server reads a residue of the sum.
+
+  POSTERIOR_MEAN: the mean of the true sum given its residue and the fitted
+    normal; never worse than dropping the round.
+  CENTRED: the representative nearest to 0 times the bin size, as in the paper:
+    unbiased where nothing wraps.
+  """
+
+  POSTERIOR_MEAN = 'posterior_mean'
+  CENTRED = 'centred'
+
+
+def max_client_bins(modulus: int) -> int:
+  """Returns the size, in bins, from which an entry carries no information.
+
+  A float32 of 2**21 * modulus bins is a multiple of modulus / 4, so that its
+  residue would be one of four values and say nothing of the value; without this
+  limit the residue would be 0 at still larger sizes, which reads as "no update".
+  """
+  return min(2**21 * modulus, _MAX_BINS)
+
+
+def to_stripes(x: tf.Tensor) -> tf.Tensor:
+  """Views `x` as rows of `NUM_STRIPES`, padding with zeros if it must.
+
+  Args:
+    x: tensor of static shape with any number of elements.
+
+  Returns:
+    Tensor [rows, NUM_STRIPES] of the same dtype; no copy if the number of
+    elements is a multiple of `NUM_STRIPES`.
+  """
+  size = x.shape.num_elements()
+  padding = -size % NUM_STRIPES
+  flat = tf.reshape(x, [-1])
+  if padding:
+    flat = tf.pad(flat, [[0, padding]])
+  return tf.reshape(flat, [-1, NUM_STRIPES])
+
+
+def from_stripes(rows: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
+  """Inverse of `to_stripes` for a tensor of the given static shape."""
+  flat = tf.reshape(rows, [-1])
+  size = shape.num_elements()
+  if flat.shape.num_elements() != size:
+    flat = flat[:size]
+  return tf.reshape(flat, shape)
+
+
+def stripe_counts(size: int) -> np.ndarray:
+  """Returns how many of `size` entries fall in each stripe, float64 [16]."""
+  stripe = np.arange(NUM_STRIPES)
+  return ((size - stripe + NUM_STRIPES - 1) // NUM_STRIPES).astype(np.float64)
+
+
+def uniform_offsets(num: int, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+  """Draws `num` numbers uniform on [0, 1), one random int32 for every two.
+
+  Both halves of a 32-bit word serve as the leading bits of one offset, with the
+  other half behind them: each offset alone has all its bits uniform, and two
+  offsets of a word share nothing but bits below 2**-16.
+
+  Args:
+    num: Python int.
+    seed: int32 or int64 tensor [2].
+    dtype: tf.float32 or tf.float64.
+
+  Returns:
+    Tensor [num] of `dtype`, multiples of 2**-24 for float32 and of 2**-32 for
+    float64.
+  """
+  words = tf.random.stateless_uniform(
+      [(num + 1) // 2], seed, None, None, tf.uint32
+  )
+  swapped = tf.bitwise.bitwise_or(
+      tf.bitwise.left_shift(words, tf.constant(16, tf.uint32)),
+      tf.bitwise.right_shift(words, tf.constant(16, tf.uint32)),
+  )
+  words = tf.concat([words, swapped], axis=0)
+  if num % 2:
+    words = words[:num]
+  if dtype == tf.float32:
+    # The top 24 bits, so that the cast is exact and stays below 1.
+    words = tf.bitwise.right_shift(words, tf.constant(8, tf.uint32))
+    return tf.cast(tf.cast(words, tf.int32), dtype) * 2.0**-24
+  return tf.cast(tf.cast(words, tf.int64), dtype) * 2.0**-32
+
+
+def encode(
+    values: tf.Tensor, bin_sizes: tf.Tensor, seed: tf.Tensor, *, modulus: int
+) -> tf.Tensor:
+  """Rounds values to bins at random and reduces the bins modulo `modulus`.
+
+  With `z = values / bin_size`, the result is `floor(z)` or `floor(z) + 1`
+  modulo `modulus`, the latter where the entry's offset is below the fraction of
+  z. Entries of `max_client_bins(modulus)` bins or more, and NaN, become a
+  residue drawn uniformly.
+
+  Args:
+    values: float32 or float64 tensor of static shape.
+    bin_sizes: float32 tensor [NUM_STRIPES], positive.
+    seed: int32 or int64 tensor [2]: private to the client and round for
+      stochastic rounding, shared by all clients for dither.
+    modulus: Python int in 2 .. 2**30.
+
+  Returns:
+    int32 tensor of the shape of `values`, in `0 .. modulus - 1`.
+  """
+  if not values.shape.num_elements():
+    return tf.zeros(values.shape, tf.int32)
+  rows = to_stripes(values)
+  dtype = rows.dtype
+  offsets = tf.reshape(
+      uniform_offsets(rows.shape.num_elements(), seed, dtype), rows.shape
+  )
+  bins = rows / tf.cast(bin_sizes, dtype)
+  readable = tf.abs(bins) < max_client_bins(modulus)
+  bins = tf.where(readable, bins, offsets * modulus)
+  floor = tf.floor(bins)
+  # The fraction is exact, where `floor(z + u)` would round z + u first and be
+  # biased by half a unit in the last place of z.
+  up = tf.cast(offsets < bins - floor, tf.int32)
+  return from_stripes(
+      reduce_modulo(tf.cast(floor, tf.int32) + up, modulus), values.shape
+  )
+
+
+def reduce_modulo(integers: tf.Tensor, modulus: int) -> tf.Tensor:
+  """Reduces integers of any sign to `0 .. modulus - 1`, same shape and dtype."""
+  if modulus & (modulus - 1) == 0:
+    # Two's complement makes the mask exact for negative integers as well.
+    return tf.bitwise.bitwise_and(
+        integers, tf.constant(modulus - 1, integers.dtype)
+    )
+  return tf.math.floormod(integers, tf.constant(modulus, integers.dtype))
+
+
+def centre(residues: tf.Tensor, modulus: int) -> tf.Tensor:
+  """Maps residues to the integer of their class nearest to 0.
+
+  Args:
+    residues: integer tensor in `0 .. modulus - 1`.
+    modulus: Python int in 2 .. 2**30.
+
+  Returns:
+    Integer tensor in `-(modulus // 2) .. (modulus - 1) // 2`: for an even
+    modulus the tie `modulus / 2` goes to the negative side.
+  """
+  wrapped = tf.cast(residues >= (modulus + 1) // 2, residues.dtype)
+  return residues - tf.constant(modulus, residues.dtype) * wrapped
+
+
+def centred_bins(
+    residues: tf.Tensor,
+    dither_seed: tf.Tensor,
+    num_clients: tf.Tensor,
+    *,
+    modulus: int,
+    rounding: Rounding,
+    dtype: tf.DType,
+) -> tf.Tensor:
+  """Reads summed residues as bins in `[-modulus / 2, modulus / 2)`.
+
+  Args:
+    residues: int32 tensor of static shape, the sum modulo `modulus`.
+    dither_seed: int32 or int64 tensor [2], the seed the clients encoded with;
+      not used for stochastic rounding.
+    num_clients: scalar number of summands; not used for stochastic rounding.
+    modulus: Python int in 2 .. 2**30.
+    rounding: the clients' mode.
+    dtype: tf.float32 or tf.float64.
+
+  Returns:
+    `dtype` tensor [rows, NUM_STRIPES]: whole numbers for stochastic rounding;
+    for dither the mean of the offsets' sum is subtracted and the difference is
+    centred again. Padding added by `to_stripes` reads as an arbitrary number
+    for dither.
+  """
+  bins = tf.cast(centre(to_stripes(residues), modulus), dtype)
+  if rounding is Rounding.STOCHASTIC:
+    return bins
+  offsets = tf.reshape(
+      uniform_offsets(bins.shape.num_elements(), dither_seed, dtype), bins.shape
+  )
+  # `encode` rounds up where offset < fraction, so its z + u has u = 1 - offset.
+  bins -= tf.cast(num_clients, dtype) * (0.5 - offsets)
+  return bins - modulus * tf.floor(bins / modulus + 0.5)

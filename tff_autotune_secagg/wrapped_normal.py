@@ -1,0 +1,130 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The spread of a normal variable that is seen only modulo a period.
+
+Residues of the summed, rotated updates are a sample of a wrapped normal around
+0: the sum of integers that are normal up to rounding, reduced modulo k. Its
+first trigonometric moment about 0 is `C = E cos(2 pi S / k) =
+exp(-(2 pi s / k)^2 / 2)` for a spread of s bins (Mardia and Jupp 2000, section
+3.5.7), which the integer lattice does not bias.
+
+The paper (Bonawitz et al. 2019, arXiv:1912.00131, section 4) fits by the length
+of the mean direction, which does not know where the centre is. The random signs
+of the rotation put the centre at 0, so that the cosine alone is the better
+statistic: it needs no bias correction, a sum that is one constant is read as
+energy and not as centre, and a uniform sum is told apart at a smaller sample.
+
+The working quantity is the mean versine 1 - C = mean of 2 sin^2(pi S / k), which
+keeps its relative accuracy for spreads far below one bin.
+"""
+
+import math
+
+import tensorflow as tf
+
+# A sum is readable if C is this many standard errors above what uniform data
+# give. The one-sided false alarm rate of a normal is 2.9e-7 per statistic.
+BLIND_Z = 5.0
+
+# Spreads from this part of the period on decode to 0: what the posterior mean
+# could still save there is below 1e-4 of the energy.
+MAX_PERIODS = 0.6
+
+# The posterior mean needs no smaller spread than this to see the edges.
+_MIN_PERIODS = 0.12
+
+
+def sum_versines(bins: tf.Tensor, modulus: int, axis=0) -> tf.Tensor:
+  """Sums 2 sin^2(pi * bins / modulus) over `axis`, in float64.
+
+  Args:
+    bins: float32 or float64 tensor in `[-modulus / 2, modulus / 2]`, in bins.
+      Entries that are 0, such as padding, add nothing.
+    modulus: Python int, the period in bins.
+    axis: axis or axes to sum over.
+
+  Returns:
+    float64 tensor; each summand has relative error of a few units in the last
+    place of the dtype of `bins`, however small the bins are.
+  """
+  sines = tf.sin(bins * (math.pi / modulus))
+  return 2.0 * tf.reduce_sum(tf.cast(sines * sines, tf.float64), axis=axis)
+
+
+def stddev_periods(mean_versine: tf.Tensor) -> tf.Tensor:
+  """Returns the spread, in periods, whose mean versine is given.
+
+  Args:
+    mean_versine: float64 tensor in [0, 2].
+
+  Returns:
+    float64 tensor: 0 for 0, infinity where the mean cosine is not positive.
+    Never NaN.
+  """
+  resolved = mean_versine < 1.0
+  safe = tf.where(resolved, mean_versine, tf.zeros_like(mean_versine))
+  periods = tf.sqrt(-2.0 * tf.math.log1p(-safe)) / (2.0 * math.pi)
+  return tf.where(resolved, periods, math.inf * tf.ones_like(periods))
+
+
+def mean_cosine(periods: tf.Tensor) -> tf.Tensor:
+  """Returns the mean cosine of a wrapped normal of the given spread."""
+  return tf.exp(-2.0 * math.pi**2 * tf.square(periods))
+
+
+def is_readable(mean_versine: tf.Tensor, num_entries: tf.Tensor) -> tf.Tensor:
+  """Tells where the mean cosine is significantly above that of uniform data.
+
+  For num_entries uniform residues the mean cosine has mean 0 and variance
+  1 / (2 num_entries).
+
+  Args:
+    mean_versine: float64 tensor.
+    num_entries: float64 tensor, broadcastable; 0 entries are never readable.
+
+  Returns:
+    bool tensor; True for uniform data with probability about 2.9e-7.
+  """
+  cosine_squared = tf.square(1.0 - mean_versine)
+  significant = 2.0 * num_entries * cosine_squared > BLIND_Z**2
+  return tf.logical_and(mean_versine < 1.0, significant)
+
+
+def posterior_mean_periods(x: tf.Tensor, periods: tf.Tensor) -> tf.Tensor:
+  """Returns the mean of an unwrapped normal given its value modulo 1.
+
+  The candidates x + j, weighted by the normal density, for j in -2..2; with a
+  spread of at most `MAX_PERIODS` the rest is negligible.
+
+  Args:
+    x: float32 or float64 tensor [..., S] in [-1/2, 1/2], in periods.
+    periods: tensor [S], the spread of the unwrapped variable, in periods.
+
+  Returns:
+    Tensor like `x`: x itself up to shrinkage near the edges, 0 at the edges and
+    where the spread exceeds `MAX_PERIODS`. Odd in x.
+  """
+  spread = tf.clip_by_value(periods, _MIN_PERIODS, MAX_PERIODS)
+  spread = tf.cast(spread, x.dtype)
+  # With q = exp(-1 / 2 s^2) and e = exp(-x / s^2), the weight of j relative to
+  # that of 0 is q^(j^2) e^j. The clip keeps e^2 inside float32.
+  q = tf.exp(-0.5 / tf.square(spread))
+  e = tf.exp(-x / tf.square(spread))
+  inverse = 1.0 / e
+  plus, minus = e + inverse, e - inverse
+  q4 = tf.pow(q, 4)
+  weight = 1.0 + q * plus + q4 * (tf.square(plus) - 2.0)
+  shift = q * minus + 2.0 * q4 * plus * minus
+  mean = x + shift / weight
+  usable = tf.cast(periods <= MAX_PERIODS, x.dtype)
+  return mean * usable
+
+
+def normal_tail(x: tf.Tensor) -> tf.Tensor:
+  """Upper tail Q(x) of the standard normal, accurate for large x."""
+  return 0.5 * tf.math.erfc(x / math.sqrt(2.0))
+
+
+def normal_quantile(tail: tf.Tensor) -> tf.Tensor:
+  """Inverse of `normal_tail`, for tails in (0, 1/2]."""
+  return math.sqrt(2.0) * tf.math.erfcinv(2.0 * tail)
