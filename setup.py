@@ -52,6 +52,7 @@ setuptools.setup(
   zip_safe=False,
   install_requires=[
     'absl-py',
+    'grpcio',
     'numpy',
     'tensorflow==2.14.*',
     'tensorflow-federated==0.87.0',

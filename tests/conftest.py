@@ -1,0 +1,17 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What `absltest.main` would do and pytest does not."""
+
+import os
+
+from absl import flags
+
+# Before any test imports TensorFlow: its start-up notices (drivers, processor)
+# would bury pytest's own lines.
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+
+
+def pytest_configure():
+  """Lets tests read absl flags, as `absltest.TestCase.create_tempdir` does."""
+  if not flags.FLAGS.is_parsed():
+    flags.FLAGS.mark_as_parsed()
