@@ -25,12 +25,12 @@ import tensorflow_federated as tff
 
 # Messages hold whole model structures. The worker's own limit is 10 GB and
 # protobuf's is 2 GB, so the Python side need not add one (-1: no limit).
-_MESSAGE_OPTIONS = (
+MESSAGE_OPTIONS = (
     ('grpc.max_receive_message_length', -1),
     ('grpc.max_send_message_length', -1),
 )
 # With `http_proxy` set, gRPC would look for this machine behind the proxy.
-_LOCAL_CHANNEL_OPTIONS = _MESSAGE_OPTIONS + (('grpc.enable_http_proxy', 0),)
+_LOCAL_CHANNEL_OPTIONS = MESSAGE_OPTIONS + (('grpc.enable_http_proxy', 0),)
 
 _START_TIMEOUT_SECONDS = 60.0
 _END_TIMEOUT_SECONDS = 10.0

@@ -2,125 +2,216 @@
 # SPDX-License-Identifier: Apache-2.0
 """Execution contexts in which the secure intrinsics run, without cryptography.
 
-TFF's default context cannot run a secure sum. The contexts here replace each
-secure intrinsic by the plain computation of the same result, as TFF's test
-backend does, and own the worker processes that do the work.
+TFF's default context cannot run a secure sum. The contexts set here replace
+each secure intrinsic by a plain computation with the same result, as TFF's test
+backend does. They show what a model trained under secure aggregation is like;
+they keep nothing secret. Secrecy is a matter of the runtime that a computation
+is deployed to.
+
+TFF keeps the default context per thread: call these functions in the thread
+that runs the computations.
 """
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Sequence
+import math
+import re
 from typing import Optional
 
 import tensorflow_federated as tff
 
+from tff_autotune_secagg import _contexts
 from tff_autotune_secagg import _worker_process
 
-# Executors hold one connection state per number of clients in a round.
-_lock = threading.Lock()
-_local_worker: Optional[_LocalWorker] = None
+_ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
+_MAX_PORT = 2**16 - 1
 
-
-def _compile(
-    computation: tff.framework.ConcreteComputation,
-) -> tff.framework.ConcreteComputation:
-  computation = tff.backends.test.replace_secure_intrinsics_with_bodies(
-      computation
-  )
-  return tff.backends.native.desugar_and_transform_to_native(computation)
-
-
-class _LocalWorker:
-  """A worker process and the executors that use it."""
-
-  def __init__(self, max_concurrent_clients: Optional[int]):
-    self._max_concurrent_clients = max_concurrent_clients
-    self._process = self._start()
-    self._executors = []
-    self._closed = False
-    self._is_ready = False
-
-  def _start(self):
-    return _worker_process.WorkerProcess(
-        max_concurrent_clients=self._max_concurrent_clients
-    )
-
-  @property
-  def pids(self) -> list[int]:
-    return [] if self._process.exit_status is not None else [self._process.pid]
-
-  def create_executor(self, cardinalities) -> tff.framework.RemoteExecutor:
-    """Called by TFF for each new number of clients and after each failure."""
-    if self._closed:
-      raise RuntimeError(
-          "The context's worker must run, found it ended by "
-          '`simulation.close()` or by a newer context. Call '
-          '`tff_autotune_secagg.simulation.set_local_context()`.'
-      )
-    if self._process.exit_status is not None:
-      ended = self._process.describe_end()
-      self._process, self._is_ready = self._start(), False
-      raise RuntimeError(
-          f"TFF's worker must live through a computation, found it {ended}. "
-          'SIGKILL mostly means that memory ran out: lower '
-          '`max_concurrent_clients`. The next computation gets a new worker.'
-      )
-    if not self._is_ready:
-      self._process.wait_until_ready()
-      self._is_ready = True
-    stub = tff.framework.RemoteExecutorGrpcStub(self._process.channel)
-    executor = tff.framework.RemoteExecutor(stub)
-    cardinalities.setdefault(tff.CLIENTS, 0)
-    executor.set_cardinalities(cardinalities)
-    self._executors.append(executor)
-    return executor
-
-  def close(self):
-    self._closed = True
-    self._process.end()
-    # Marks their values as gone. Otherwise Python disposes of them one by one
-    # at exit and prints an error for each call that finds no worker.
-    for executor in self._executors:
-      executor.close()
+_backend: Optional[_contexts.Backend] = None
 
 
 def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
   """Makes secure sums run on this machine: a simulation, no cryptography.
 
-  Sets TFF's default execution context, for the calling thread, to one that
-  computes the secure intrinsics in the clear in one child process.
+  Sets TFF's default context to one that computes in a child process. The child
+  ends with Python: at normal exit, after an unhandled exception, on Ctrl-C, on
+  SIGTERM and even on SIGKILL. It holds none of Python's pipes, so that
+  `python train.py | tail` ends. A former context of this module is closed.
 
-  Called again, it replaces the context and ends the former worker.
+  Computations run on CPU: TFF's worker knows no accelerator.
 
   Args:
     max_concurrent_clients: How many clients are computed at the same time, at
-      least 1; None for no limit. Lower it when memory runs out.
+      least 1. None sets no limit; lower it when memory runs out.
+
+  Raises:
+    TypeError: If `max_concurrent_clients` is not an int.
+    ValueError: If `max_concurrent_clients` is below 1.
+    RuntimeError: If the installed TFF has no worker. A computation raises it if
+      the worker dies under it, and the computation after that gets a new one.
   """
-  global _local_worker
-  with _lock:
-    if _local_worker is not None:
-      _local_worker.close()
-    _local_worker = _LocalWorker(max_concurrent_clients)
-    context = tff.framework.SyncExecutionContext(
-        executor_fn=tff.framework.ResourceManagingExecutorFactory(
-            _local_worker.create_executor
-        ),
-        compiler_fn=_compile,
-        transform_args=tff.tensorflow.transform_args,
-        transform_result=tff.tensorflow.transform_result,
+  _check_max_concurrent_clients(max_concurrent_clients)
+  close()
+  _set(_contexts.LocalBackend(max_concurrent_clients=max_concurrent_clients))
+
+
+def set_remote_context(
+    workers: Sequence[str], *, timeout_seconds: float = 10.0
+) -> None:
+  """Makes secure sums run on several machines, without cryptography.
+
+  Splits the clients of a round into `len(workers)` runs of neighbours, in the
+  order in which they are passed. Each worker computes its clients and their
+  partial sum; one of them adds up the partial sums. Results have the types that
+  they have on one machine. `python -m tff_autotune_secagg.worker --port=8000`
+  starts a worker. Neither side proves who it is and nothing is encrypted: a
+  worker runs whatever it is sent, so use a network that you trust.
+
+  A worker that is lost during a round is waited for, and after
+  `timeout_seconds` its clients are computed again by the other workers, with a
+  warning. It gets its clients back once it answers again. Losing the last
+  worker is an error. A machine that vanishes without closing its connections is
+  noticed after about five minutes.
+
+  Limits: TFF can split a computation only if no sum in it depends on another
+    one. A process that clips by a quantile estimated in the same round cannot
+    run here; TFF then raises a ValueError.
+
+  Args:
+    workers: Addresses 'host:port', at least one, all different; an IPv6 host
+      in brackets.
+    timeout_seconds: How long a worker may take to answer, above 0.
+
+  Raises:
+    TypeError: If an argument has the wrong type.
+    ValueError: If an address is malformed or named twice, or there is none, or
+      `timeout_seconds` is out of range.
+    ConnectionError: If a worker does not answer. The former context stays.
+  """
+  _check_workers(workers)
+  if isinstance(timeout_seconds, bool) or not isinstance(
+      timeout_seconds, (int, float)
+  ):
+    raise TypeError(
+        '`timeout_seconds` must be a float, found '
+        f'{timeout_seconds!r} ({type(timeout_seconds).__name__}).'
     )
-    tff.framework.set_default_context(context)
+  if not 0 < timeout_seconds < math.inf:
+    raise ValueError(
+        f'`timeout_seconds` must be positive and finite, found '
+        f'{timeout_seconds!r}.'
+    )
+  backend = _contexts.RemoteBackend(workers, timeout_seconds=timeout_seconds)
+  close()
+  _set(backend)
 
 
 def close() -> None:
-  """Ends the worker of the context set last. Harmless if there is none."""
-  global _local_worker
-  with _lock:
-    if _local_worker is not None:
-      _local_worker.close()
-      _local_worker = None
+  """Ends the context set last by this module, and its worker processes.
+
+  A computation that runs in that context afterwards raises a RuntimeError.
+  Harmless if there is none, or if called twice. Remote workers keep running.
+  """
+  global _backend
+  if _backend is not None:
+    _backend.close()
+    _backend = None
 
 
 def worker_pids() -> list[int]:
-  """Process ids of the workers on this machine that this module owns."""
-  return [] if _local_worker is None else _local_worker.pids
+  """Process ids of the running workers on this machine owned by this module."""
+  return [] if _backend is None else _backend.worker_pids
+
+
+def worker_command(
+    port: int, *, max_concurrent_clients: Optional[int] = None
+) -> list[str]:
+  """Command line of a worker for `set_remote_context`.
+
+  Runs the `worker_binary` that the installed TFF wheel brings, on all network
+  interfaces. `python -m tff_autotune_secagg.worker` runs it.
+
+  Args:
+    port: TCP port, in 1..65535.
+    max_concurrent_clients: As for `set_local_context`.
+
+  Returns:
+    Arguments for `subprocess.Popen`.
+
+  Raises:
+    TypeError: If an argument is not an int.
+    ValueError: If an argument is out of range.
+    RuntimeError: If the installed TFF has no worker.
+  """
+  _check_int('port', port)
+  if not 1 <= port <= _MAX_PORT:
+    raise ValueError(f'`port` must be in 1..{_MAX_PORT}, found {port}.')
+  _check_max_concurrent_clients(max_concurrent_clients)
+  return _worker_process.command(
+      port, max_concurrent_clients=max_concurrent_clients
+  )
+
+
+def explain_missing_context() -> None:
+  """Lets a secure sum that the current context cannot run say what to call.
+
+  TFF's default context answers a secure sum with a gRPC error that mentions
+  neither. This wraps the context, for the calling thread, in one that runs
+  everything just the same and turns that one error into a RuntimeError that
+  names `set_local_context`. Each factory calls it in `create`, since nothing of
+  a factory is left in a process that embeds it, such as federated averaging.
+
+  Leaves the contexts of this module, asynchronous and foreign ones alone, and
+  a context that is set afterwards.
+  """
+  current = tff.framework.get_context_stack().current
+  # The exact type: a subclass, ours included, knows what it does.
+  if type(current) is not tff.framework.SyncExecutionContext:
+    return
+  if _backend is not None and current is _backend.context:
+    return
+  tff.framework.set_default_context(_contexts.ExplainingContext(current))
+
+
+def _set(backend: _contexts.Backend) -> None:
+  global _backend
+  _backend = backend
+  tff.framework.set_default_context(backend.context)
+
+
+def _check_int(name: str, value: object) -> None:
+  if isinstance(value, bool) or not isinstance(value, int):
+    raise TypeError(
+        f'`{name}` must be an int, found {value!r} ({type(value).__name__}).'
+    )
+
+
+def _check_max_concurrent_clients(value: object) -> None:
+  if value is None:
+    return
+  _check_int('max_concurrent_clients', value)
+  if value < 1:
+    raise ValueError(
+        f'`max_concurrent_clients` must be at least 1, found {value}.'
+    )
+
+
+def _check_workers(workers: object) -> None:
+  if isinstance(workers, str) or not isinstance(workers, Sequence):
+    raise TypeError(
+        "`workers` must be a list of addresses 'host:port', found "
+        f'{workers!r} ({type(workers).__name__}).'
+    )
+  if not workers:
+    raise ValueError('`workers` must name at least one worker, found none.')
+  for address in workers:
+    match = isinstance(address, str) and _ADDRESS.fullmatch(address)
+    if not match or not 1 <= int(match.group(1)) <= _MAX_PORT:
+      raise ValueError(
+          "`workers` must hold addresses 'host:port' with a port in "
+          f'1..{_MAX_PORT}, found {address!r}.'
+      )
+  if len(set(workers)) < len(workers):
+    raise ValueError(
+        f'`workers` must name each worker once, found {list(workers)!r}.'
+    )
