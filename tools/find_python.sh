@@ -49,7 +49,7 @@ examine() {
 if [ -n "${PYTHON:-}" ]; then
   examine "$PYTHON"
   [ "$verdict" = ok ] || refuse "PYTHON=$PYTHON will not do, $verdict"
-  echo "$PYTHON"
+  command -v "$PYTHON"
   exit 0
 fi
 
@@ -57,7 +57,7 @@ found=
 for candidate in python3.11 python3.10 python3.9 python3; do
   examine "$candidate"
   if [ "$verdict" = ok ]; then
-    echo "$candidate"
+    command -v "$candidate"
     exit 0
   fi
   [ "$verdict" = 'it does not run' ] ||
