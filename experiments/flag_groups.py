@@ -1,0 +1,190 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The flags that experiment binaries share, in groups.
+
+`define_training` and `define_output` define them, `training_configs` turns them
+into configs, and `parse` is the `flags_parser` for `app.run`: its `--help`
+prints the groups one by one.
+"""
+
+import dataclasses
+import sys
+from typing import Any, Dict, List, Sequence
+
+from absl import flags
+
+from experiments import baselines
+from experiments import datasets
+from experiments import federated_training
+from experiments import models
+
+FLAGS = flags.FLAGS
+
+_groups: Dict[str, List[str]] = {}
+
+# Flags of these names become the fields of `federated_training.Config`.
+_FIELD_DEFAULTS = {
+    field.name: field.default
+    for field in dataclasses.fields(federated_training.Config)}
+
+
+def _add(group: str, define, name: str, *args, **kwargs) -> None:
+  define(name, *args, **kwargs)
+  _groups.setdefault(group, []).append(name)
+
+
+def _add_field(group, name, summary, lower_bound=None, default=None):
+  """Adds a flag for a config field of the same name, type and default."""
+  default = _FIELD_DEFAULTS[name] if default is None else default
+  if isinstance(default, bool):
+    _add(group, flags.DEFINE_boolean, name, default, summary)
+  elif isinstance(default, int):
+    _add(group, flags.DEFINE_integer, name, default, summary,
+         lower_bound=1 if lower_bound is None else lower_bound)
+  else:
+    _add(group, flags.DEFINE_float, name, default, summary,
+         lower_bound=0.0 if lower_bound is None else lower_bound)
+
+
+def _check(name: str, parse) -> None:
+  """Reports the `ValueError` of `parse` on any item as a flag error."""
+  def check(values):
+    try:
+      for value in values:
+        parse(value)
+    except ValueError as e:
+      raise flags.ValidationError(str(e)) from e
+    return True
+  flags.register_validator(name, check)
+
+
+def define_training() -> None:
+  """Defines the flags of `federated_training.Config` and of repeats."""
+  _add('Data', flags.DEFINE_enum, 'dataset', 'digits', datasets.NAMES,
+       'The images to train on.')
+  _add('Data', flags.DEFINE_string, 'data_dir', None,
+       'Folder that has the files of the data set, if not the usual one.')
+  _add('Data', flags.DEFINE_boolean, 'allow_download', False,
+       'Let Keras download missing files of the data set.')
+  _add_field('Data', 'augment', 'Mirror and shift training images at random.')
+  _add('Clients', flags.DEFINE_enum, 'partition', 'iid', ['iid', 'dirichlet'],
+       'How training images are split among the clients.')
+  _add_field('Clients', 'dirichlet_concentration',
+             'Concentration of the dirichlet partition: smaller is less even.')
+  _add_field('Clients', 'num_clients', 'Clients that share the images.')
+  _add_field('Clients', 'clients_per_round', 'Clients drawn for a round.')
+  _add_field('Clients', 'local_epochs', 'Passes over its images per client.')
+  _add_field('Clients', 'batch_size', 'Images in a batch of a client.')
+  _add_field('Clients', 'client_learning_rate', 'Step size of the clients.')
+  _add_field('Clients', 'client_momentum', 'Momentum of the clients.')
+  _add('Model', flags.DEFINE_enum, 'model', 'digits_cnn', models.NAMES,
+       'The network.')
+  _add_field('Model', 'width', 'Factor on its number of filters.')
+  _add_field('Server', 'num_rounds', 'Rounds of training.')
+  _add_field('Server', 'eval_every', 'Rounds between two evaluations.')
+  _add_field('Server', 'server_learning_rate', 'Factor on the mean update.')
+  _add_field('Server', 'server_momentum', 'Momentum of the server.')
+  _add('Aggregation', flags.DEFINE_multi_string, 'aggregator',
+       ['plain_mean', 'autotuned'],
+       'Aggregator with its settings; may be repeated, one run for each. '
+       f'{baselines.describe()}.')
+  _check('aggregator', baselines.parse)
+  _add('Seeds', flags.DEFINE_list, 'seeds', ['1'],
+       'Seeds of sampling, batches, initial weights and aggregators; one run '
+       'of every aggregator for each.')
+  _check('seeds', _seed)
+  _add('Seeds', flags.DEFINE_integer, 'partition_seed', 0,
+       'Seed of the partition into clients.', lower_bound=0)
+
+
+def _seed(text: str) -> int:
+  if not text.isdigit():
+    raise ValueError(f'`seeds` must be nonnegative ints, found {text!r}.')
+  return int(text)
+
+
+def define_output() -> None:
+  """Defines the flags of places, pace and noise."""
+  _add('Output', flags.DEFINE_string, 'output_dir', None,
+       'Folder of results and checkpoints; a run that was interrupted there '
+       'continues. By default a new folder in ./results.')
+  _add('Output', flags.DEFINE_integer, 'checkpoint_every', 10,
+       'Rounds between two checkpoints.', lower_bound=1)
+  _add('Output', flags.DEFINE_boolean, 'tensorboard', True,
+       'Write TensorBoard summaries too.')
+  _add('Output', flags.DEFINE_boolean, 'quiet', False,
+       'Show no progress; only the closing table.')
+  _add('Output', flags.DEFINE_boolean, 'smoke', False,
+       'Shrink everything to seconds, on random images: shows that it runs.')
+
+
+def training_configs() -> List[federated_training.Config]:
+  """One config for each seed and aggregator of the flags."""
+  fields = {name: getattr(FLAGS, name) for name in _FIELD_DEFAULTS
+            if name in FLAGS and name not in ('aggregator', 'smoke')}
+  configs = [
+      federated_training.Config(
+          **fields, aggregator=aggregator, seed=_seed(seed))
+      for seed in FLAGS.seeds for aggregator in FLAGS.aggregator]
+  if FLAGS.smoke:
+    configs = [federated_training.smoke(c) for c in configs
+               if c.seed == configs[0].seed]
+  return configs
+
+
+def set_defaults(defaults: Dict[str, Any]) -> None:
+  """Changes the defaults of flags already defined, for one binary."""
+  for name, value in defaults.items():
+    FLAGS.set_default(name, value)
+
+
+def help_text(summary: str) -> str:
+  """The text of `--help`: the flags in their groups, with defaults."""
+  lines = [summary.strip(), '']
+  for group, names in _groups.items():
+    lines.append(f'{group}:')
+    for name in names:
+      flag = FLAGS[name]
+      default = flag.default_as_str
+      if flag.boolean:
+        head = f'--[no]{name}'
+      elif isinstance(flag, flags.EnumFlag):
+        head = f'--{name}=<{"|".join(flag.parser.enum_values)}>'
+      else:
+        head = f'--{name}=...'
+      # absl puts the choices before the text of an enum, and a remark behind
+      # that of a repeated flag; the heads here say both.
+      text = flag.help.split('>: ', 1)[-1].split(';\n', 1)[0]
+      note = '' if default is None else f' Default: {default}.'
+      lines.append(f'  {head}')
+      lines.append(flags.text_wrap(text + note, 80, '      '))
+    lines.append('')
+  lines.append('--flagfile=FILE reads flags from a file; '
+               '--helpfull lists the flags of all libraries.')
+  return '\n'.join(lines)
+
+
+def parse(argv: Sequence[str]) -> Sequence[str]:
+  """Parses `argv` into `FLAGS`, as the `flags_parser` of `app.run`.
+
+  Args:
+    argv: The command line, program first.
+
+  Returns:
+    What is left of it. Exits with status 0 after `--help` and 1, with one
+    sentence, after a wrong flag.
+  """
+  if any(a in ('--help', '-help', '-h', '-?') for a in argv[1:]):
+    print(help_text(sys.modules['__main__'].__doc__ or ''))
+    sys.exit(0)
+  try:
+    rest = FLAGS(argv)
+  except flags.Error as e:
+    sys.stderr.write(f'{e}\nTry --help.\n')
+    sys.exit(1)
+  if len(rest) > 1:
+    sys.stderr.write(
+        f'Arguments must be flags like --name=value, found {rest[1]!r}.\n'
+        'Try --help.\n')
+    sys.exit(1)
+  return rest

@@ -1,0 +1,35 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Silences the start-up noise of TensorFlow, TFF and gRPC.
+
+Imported for its side effect, before TensorFlow, by every binary: the settings
+are read while the native libraries load, and the worker process of TFF's
+simulation inherits the environment. Set `TF_CPP_MIN_LOG_LEVEL` yourself to
+hear everything again.
+"""
+
+import atexit
+import logging as python_logging
+import os
+import sys
+import warnings
+
+from absl import logging
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '0')  # Bit-stable over CPUs.
+os.environ.setdefault('GRPC_VERBOSITY', 'ERROR')
+os.environ.setdefault('CUDA_VISIBLE_DEVICES', '-1')  # The runtime is CPU work.
+# Third-party deprecations that a user of these binaries cannot act upon.
+warnings.filterwarnings('ignore', category=UserWarning, module='google.rpc')
+warnings.filterwarnings('ignore', category=DeprecationWarning)
+logging.set_verbosity(logging.ERROR)
+logging.set_stderrthreshold('error')
+# TFF's own metrics leave assertions unused, which TensorFlow reports as errors.
+python_logging.getLogger('tensorflow').setLevel(python_logging.CRITICAL)
+
+
+@atexit.register
+def _silence_teardown():
+  # A destructor in TFF runs after the modules it needs are gone.
+  sys.unraisablehook = lambda unraisable: None
