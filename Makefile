@@ -9,7 +9,8 @@ UV_VERSION := 0.13.9
 # Foreign packages on these paths would shadow the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help env demo test test-fast lint format build-file wheel lock clean
+.PHONY: help env demo test test-fast lint format build-file wheel check-wheel lock \
+  clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -41,6 +42,9 @@ build-file: env ## Write BUILD anew from the files that are there
 
 wheel: env ## Build the sdist and the wheel into dist/
 	.venv/bin/python -m build --no-isolation
+
+check-wheel: ## Test the last commit's wheel in a new environment (PYTHON=...)
+	@PYTHON='$(PYTHON)' sh tools/check_wheel.sh
 
 # Resolves for all supported Pythons at once. Pins that still fit are kept;
 # LOCK_ARGS=--upgrade takes the newest. The same marker on every line (TFF's

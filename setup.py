@@ -54,6 +54,7 @@ setuptools.setup(
     'absl-py',
     'grpcio',
     'numpy',
+    'scipy',
     'tensorflow==2.14.*',
     'tensorflow-federated==0.87.0',
     'tensorflow-model-optimization==0.7.5',

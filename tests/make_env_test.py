@@ -17,6 +17,7 @@ _SUPPORTED = (
   'with CPython 3.9, 3.10 or 3.11'
 )
 _VERSION = '.'.join(str(part) for part in sys.version_info[:3])
+_MINOR_VERSION = '.'.join(str(part) for part in sys.version_info[:2])
 
 
 class _MakeTestCase(parameterized.TestCase):
@@ -122,8 +123,8 @@ class RefusalTest(_MakeTestCase):
     self._assert_refused(
       self._make('env', 'PYTHON=bare'),
       f'{self._commands}/bare (Python {_VERSION}) can make no environment: '
-      'install its venv module with ensurepip (on Debian and Ubuntu the package '
-      f'python{_VERSION.rpartition(".")[0]}-venv), or pip 22.3 or newer.',
+      'install its venv module with ensurepip (on Debian and Ubuntu the '
+      f'package python{_MINOR_VERSION}-venv), or pip 22.3 or newer.',
     )
 
   def test_foreign_environment_is_left_alone(self):

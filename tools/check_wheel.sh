@@ -1,0 +1,45 @@
+#!/bin/sh
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs the wheel of the last commit in a new environment beside the pinned
+# packages, and runs the fast tests against what was installed.
+#
+# Usage: tools/check_wheel.sh [ENVIRONMENT]
+# ENVIRONMENT is one in which requirements.txt is installed already. Without it
+# all packages are installed, with the Python that PYTHON names.
+set -eu
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+mkdir "$work/checkout"
+git archive HEAD | tar -x -C "$work/checkout"
+
+python=${1:+$1/bin/python}
+[ -n "$python" ] || python=$(sh tools/find_python.sh)
+"$python" -m venv "$work/env"
+env_python=$work/env/bin/python
+site=$("$env_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+if [ -n "${1:-}" ]; then
+  # Python adds every folder that a .pth file names.
+  "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+    >"$site/pinned.pth"
+else
+  "$env_python" -m pip install --disable-pip-version-check --quiet --no-deps \
+    -r requirements.txt
+fi
+
+cd "$work/checkout"
+"$env_python" -m build --no-isolation --outdir "$work/dist" >"$work/build.log" ||
+  { cat "$work/build.log"; exit 1; }
+"$env_python" -m pip install --disable-pip-version-check --quiet --no-deps \
+  "$work"/dist/*.whl
+
+# The tests look for files of the project, so they run in a checkout; but the
+# package that they find in it is the one that was installed.
+rm -rf tff_autotune_secagg build ./*.egg-info
+ln -s "$site/tff_autotune_secagg" tff_autotune_secagg
+"$env_python" -m pytest -m 'not slow' -p no:cacheprovider
