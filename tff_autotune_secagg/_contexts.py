@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import collections
-from collections.abc import Callable, Sequence
-import functools
+from collections.abc import Callable
 import threading
-from typing import Any, Optional, Union
+from typing import Any
+from typing import Optional
 
-from absl import logging
 import grpc
 import tensorflow_federated as tff
 
@@ -21,53 +19,18 @@ from tff_autotune_secagg import _worker_process
 # of clients, and cohorts that differ in every round would pile them up.
 _MAX_EXECUTORS = 10
 
-_REMOTE_CHANNEL_OPTIONS = _worker_process.MESSAGE_OPTIONS + (
-    # A worker that came back is noticed after seconds, not after two minutes.
-    ('grpc.max_reconnect_backoff_ms', 5_000),
-    # Without keepalive, a machine that lost power leaves the call waiting for
-    # ever. Pings more frequent than every five minutes are taken for abuse by
-    # the worker's gRPC, which then closes the connection.
-    ('grpc.keepalive_time_ms', 310_000),
-    ('grpc.keepalive_timeout_ms', 20_000),
-)
 
-# How long a worker known to be lost may hold up a round before it is passed
-# over again.
-_PROBE_SECONDS = 0.2
-
-
-def compile_local(
-    computation: tff.framework.ConcreteComputation,
+def _compile(
+  computation: tff.framework.ConcreteComputation,
 ) -> tff.framework.ConcreteComputation:
   """Replaces secure intrinsics by plain ones, then compiles as TFF does."""
   computation = tff.backends.test.replace_secure_intrinsics_with_bodies(
-      computation
+    computation
   )
   return tff.backends.native.desugar_and_transform_to_native(computation)
 
 
-def compile_mergeable(
-    computation: tff.framework.ConcreteComputation,
-) -> tff.framework.MergeableCompForm:
-  """Splits `computation` at its sums into parts that workers can share."""
-  plain = tff.backends.test.replace_secure_intrinsics_with_bodies(computation)
-  form = tff.backends.native.compile_to_mergeable_comp_form(plain)
-  # The replacement forgets Python containers. The original type brings them
-  # back, so that a process returns what it returns on one machine.
-  result_type = tff.types.FunctionType(
-      form.after_merge.type_signature.parameter,
-      computation.type_signature.result,
-  )
-  return tff.framework.MergeableCompForm(
-      up_to_merge=form.up_to_merge,
-      merge=form.merge,
-      after_merge=tff.framework.ConcreteComputation.with_type(
-          form.after_merge, result_type
-      ),
-  )
-
-
-class _Executors(tff.framework.ExecutorFactory):
+class Executors(tff.framework.ExecutorFactory):
   """One executor per number of clients, on the worker that a caller chooses.
 
   TFF's own factory keeps an executor for good; this one asks for the worker
@@ -76,14 +39,14 @@ class _Executors(tff.framework.ExecutorFactory):
   """
 
   def __init__(
-      self, choose_stub: Callable[[], tff.framework.RemoteExecutorGrpcStub]
+    self, choose_stub: Callable[[], tff.framework.RemoteExecutorGrpcStub]
   ):
     self._choose_stub = choose_stub
     self._lock = threading.Lock()
     self._executors = collections.OrderedDict()
 
   def create_executor(
-      self, cardinalities: tff.framework.CardinalitiesType
+    self, cardinalities: tff.framework.CardinalitiesType
   ) -> tff.framework.RemoteExecutor:
     stub = self._choose_stub()
     key = _executor_key(cardinalities)
@@ -104,11 +67,11 @@ class _Executors(tff.framework.ExecutorFactory):
       return executor
 
   def clean_up_executor(
-      self, cardinalities: tff.framework.CardinalitiesType
+    self, cardinalities: tff.framework.CardinalitiesType
   ) -> None:
     with self._lock:
       _, executor = self._executors.pop(
-          _executor_key(cardinalities), (None, None)
+        _executor_key(cardinalities), (None, None)
       )
     if executor is not None:
       executor.close()
@@ -132,17 +95,17 @@ class LocalBackend:
     self._closed = False
     self._stub = None
     self._process = self._start()
-    self._executors = _Executors(self._choose_stub)
+    self._executors = Executors(self._choose_stub)
     self.context = tff.framework.SyncExecutionContext(
-        executor_fn=self._executors,
-        compiler_fn=compile_local,
-        transform_args=tff.tensorflow.transform_args,
-        transform_result=tff.tensorflow.transform_result,
+      executor_fn=self._executors,
+      compiler_fn=_compile,
+      transform_args=tff.tensorflow.transform_args,
+      transform_result=tff.tensorflow.transform_result,
     )
 
   def _start(self) -> _worker_process.WorkerProcess:
     return _worker_process.WorkerProcess(
-        max_concurrent_clients=self._max_concurrent_clients
+      max_concurrent_clients=self._max_concurrent_clients
     )
 
   @property
@@ -152,9 +115,9 @@ class LocalBackend:
   def _choose_stub(self) -> tff.framework.RemoteExecutorGrpcStub:
     if self._closed:
       raise RuntimeError(
-          "The context's worker must be running, found it ended by "
-          '`simulation.close()` or by a newer context. Call '
-          '`tff_autotune_secagg.simulation.set_local_context()`.'
+        "The context's worker must be running, found it ended by "
+        '`simulation.close()` or by a newer context. Call '
+        '`tff_autotune_secagg.simulation.set_local_context()`.'
       )
     if self._process.exit_status is not None:
       # TFF would start a new worker and repeat the computation for ever, which
@@ -163,9 +126,9 @@ class LocalBackend:
       self._process.end()
       self._process, self._stub = self._start(), None
       raise RuntimeError(
-          f"TFF's worker must outlive a computation, found it {ended}. "
-          'SIGKILL mostly means that memory ran out: lower '
-          '`max_concurrent_clients`. The next computation gets a new worker.'
+        f"TFF's worker must outlive a computation, found it {ended}. "
+        'SIGKILL mostly means that memory ran out: lower '
+        '`max_concurrent_clients`. The next computation gets a new worker.'
       )
     if self._stub is None:
       self._process.wait_until_ready()
@@ -180,145 +143,6 @@ class LocalBackend:
     # Then the executors, which marks their values as gone. Otherwise Python
     # disposes of them at exit and prints an error for each call that fails.
     self._executors.close()
-
-
-class _RemoteWorker:
-  """The connection to one worker machine."""
-
-  def __init__(self, address: str):
-    self.address = address
-    self.is_lost = False
-    self.channel = grpc.insecure_channel(address, _REMOTE_CHANNEL_OPTIONS)
-    self.stub = tff.framework.RemoteExecutorGrpcStub(self.channel)
-
-  def answers_within(self, seconds: float) -> bool:
-    if self.stub.is_ready:
-      return True
-    ready = grpc.channel_ready_future(self.channel)
-    try:
-      ready.result(timeout=seconds)
-      return True
-    except grpc.FutureTimeoutError:
-      ready.cancel()
-      return False
-
-
-class _OwnThreadContext(tff.framework.AsyncContext):
-  """Runs a context's computations in a thread of its own.
-
-  TFF's gRPC calls block the event loop they run in, and the mergeable context
-  runs all its contexts in one. Without a thread each, the workers would take
-  turns.
-  """
-
-  def __init__(self, context: tff.framework.AsyncContext):
-    self._context = context
-    self._loop = asyncio.new_event_loop()
-    # A daemon, so that Ctrl-C need not wait for a remote computation.
-    threading.Thread(target=self._loop.run_forever, daemon=True).start()
-
-  async def invoke(self, comp: Any, arg: Any) -> Any:
-    return await asyncio.wrap_future(
-        asyncio.run_coroutine_threadsafe(
-            self._context.invoke(comp, arg), self._loop
-        )
-    )
-
-  def close(self) -> None:
-    self._loop.call_soon_threadsafe(self._loop.stop)
-
-
-class RemoteBackend:
-  """A context that splits each round's clients over worker machines."""
-
-  def __init__(self, addresses: Sequence[str], *, timeout_seconds: float):
-    self._timeout_seconds = timeout_seconds
-    self._closed = False
-    self._workers = [_RemoteWorker(address) for address in addresses]
-    for worker in self._workers:
-      if not worker.answers_within(timeout_seconds):
-        self._close_channels()
-        raise ConnectionError(
-            f'`workers` must all answer within {timeout_seconds:g} s, found no '
-            f'answer from {worker.address!r}. Start it there with `python -m '
-            'tff_autotune_secagg.worker --port='
-            f'{worker.address.rpartition(":")[2]}`.'
-        )
-    # All workers run the same computations: compile each of them once. The size
-    # is that of TFF's own cache, which each context has besides.
-    self._compile_cached = functools.lru_cache(maxsize=128)(
-        tff.backends.native.desugar_and_transform_to_native
-    )
-    self._compile_lock = threading.Lock()
-    self._executors = []
-    self._threads = []
-    for worker in self._workers:
-      self._add_context(worker)
-    self.context = tff.framework.MergeableCompExecutionContext(
-        self._threads,
-        compiler_fn=compile_mergeable,
-        transform_result=tff.tensorflow.transform_result,
-    )
-    self.worker_pids: list[int] = []
-
-  def _add_context(self, worker: _RemoteWorker) -> None:
-    executors = _Executors(lambda: self._choose_stub(worker))
-    context = tff.framework.AsyncExecutionContext(
-        executor_fn=executors,
-        compiler_fn=self._compile_once,
-        transform_args=tff.tensorflow.transform_args,
-        transform_result=tff.tensorflow.transform_result,
-    )
-    self._executors.append(executors)
-    self._threads.append(_OwnThreadContext(context))
-
-  def _compile_once(self, computation: tff.framework.ConcreteComputation):
-    with self._compile_lock:
-      return self._compile_cached(computation)
-
-  def _choose_stub(
-      self, preferred: _RemoteWorker
-  ) -> tff.framework.RemoteExecutorGrpcStub:
-    """`preferred`, or the next worker that answers while that one is lost."""
-    if self._closed:
-      raise RuntimeError(
-          "The context's connections must be open, found them closed by "
-          '`simulation.close()` or by a newer context. Call '
-          '`tff_autotune_secagg.simulation.set_remote_context(...)`.'
-      )
-    start = self._workers.index(preferred)
-    for worker in self._workers[start:] + self._workers[:start]:
-      patience = _PROBE_SECONDS if worker.is_lost else self._timeout_seconds
-      if worker.answers_within(patience):
-        if worker.is_lost:
-          logging.warning('Worker %s is back.', worker.address)
-          worker.is_lost = False
-        return worker.stub
-      if not worker.is_lost:
-        logging.warning(
-            'Worker %s is lost; its clients go to the other workers.',
-            worker.address,
-        )
-        worker.is_lost = True
-    addresses = ', '.join(worker.address for worker in self._workers)
-    raise ConnectionError(
-        f'At least one worker must answer, found none of {addresses}.'
-    )
-
-  def _close_channels(self) -> None:
-    for worker in self._workers:
-      worker.channel.close()
-
-  def close(self) -> None:
-    self._closed = True
-    for executors in self._executors:
-      executors.close()
-    for thread in self._threads:
-      thread.close()
-    self._close_channels()
-
-
-Backend = Union[LocalBackend, RemoteBackend]
 
 
 class ExplainingContext(tff.framework.SyncExecutionContext):
@@ -337,10 +161,10 @@ class ExplainingContext(tff.framework.SyncExecutionContext):
     except grpc.RpcError as error:
       if self._RUNTIME_ERROR in str(error) and _contains_secure_sum(comp):
         raise RuntimeError(
-            'A secure sum must run in a context that supports it, found '
-            "TFF's default context. Call "
-            '`tff_autotune_secagg.simulation.set_local_context()` first '
-            '(a simulation without cryptography).'
+          'A secure sum must run in a context that supports it, found one '
+          'that does not. Call '
+          '`tff_autotune_secagg.simulation.set_local_context()` first '
+          '(a simulation without cryptography).'
         ) from error
       raise
 

@@ -26,8 +26,8 @@ import tensorflow_federated as tff
 # Messages hold whole model structures. The worker's own limit is 10 GB and
 # protobuf's is 2 GB, so the Python side need not add one (-1: no limit).
 MESSAGE_OPTIONS = (
-    ('grpc.max_receive_message_length', -1),
-    ('grpc.max_send_message_length', -1),
+  ('grpc.max_receive_message_length', -1),
+  ('grpc.max_send_message_length', -1),
 )
 # With `http_proxy` set, gRPC would look for this machine behind the proxy.
 _LOCAL_CHANNEL_OPTIONS = MESSAGE_OPTIONS + (('grpc.enable_http_proxy', 0),)
@@ -62,20 +62,20 @@ def binary_path() -> str:
   path = os.path.join(os.path.dirname(tff.__file__), 'data', 'worker_binary')
   if not os.path.isfile(path):
     raise RuntimeError(
-        f'TFF {tff.__version__} must bring its worker, found no file {path}. '
-        'Install the wheel for Linux x86-64.'
+      f'TFF {tff.__version__} must bring its worker, found no file {path}. '
+      'Install the wheel for Linux x86-64.'
     )
   return path
 
 
 def command(
-    port: int, *, max_concurrent_clients: Optional[int] = None
+  port: int, *, max_concurrent_clients: Optional[int] = None
 ) -> list[str]:
   """Command line that serves TFF's executor on `port` of all interfaces."""
   arguments = [binary_path(), f'--port={port}']
   if max_concurrent_clients is not None:
     arguments.append(
-        f'--max_concurrent_computation_calls={max_concurrent_clients}'
+      f'--max_concurrent_computation_calls={max_concurrent_clients}'
     )
   return arguments
 
@@ -112,7 +112,7 @@ class WorkerProcess:
     self._reserved_port = _reserve_port()
     port = self._reserved_port.getsockname()[1]
     self._arguments = command(
-        port, max_concurrent_clients=max_concurrent_clients
+      port, max_concurrent_clients=max_concurrent_clients
     )
     self._process: Optional[subprocess.Popen[bytes]] = None
     self._start_error: Optional[OSError] = None
@@ -121,7 +121,7 @@ class WorkerProcess:
     # death of the parent. This thread therefore lives as long as the worker,
     # which makes it safe to be called from a short-lived thread.
     threading.Thread(
-        target=self._start_and_wait, args=(started,), daemon=True
+      target=self._start_and_wait, args=(started,), daemon=True
     ).start()
     started.wait()
     if self._start_error is not None:
@@ -129,7 +129,7 @@ class WorkerProcess:
       raise self._start_error
     atexit.register(self.end)
     self.channel = grpc.insecure_channel(
-        f'localhost:{port}', _LOCAL_CHANNEL_OPTIONS
+      f'localhost:{port}', _LOCAL_CHANNEL_OPTIONS
     )
 
   def _start_and_wait(self, started: threading.Event) -> None:
@@ -139,13 +139,13 @@ class WorkerProcess:
       arguments = launcher + [str(os.getpid())] + arguments
     try:
       self._process = subprocess.Popen(
-          arguments,
-          stdin=subprocess.DEVNULL,
-          # Errors travel over gRPC; what is left is TensorFlow's start-up
-          # noise. Inheriting stdout would keep a pipe of the user's open.
-          stdout=subprocess.DEVNULL,
-          stderr=subprocess.DEVNULL,
-          start_new_session=True,
+        arguments,
+        stdin=subprocess.DEVNULL,
+        # Errors travel over gRPC; what is left is TensorFlow's start-up
+        # noise. Inheriting stdout would keep a pipe of the user's open.
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
       )
     except OSError as error:
       self._start_error = error
@@ -191,8 +191,8 @@ class WorkerProcess:
     else:
       found = self.describe_end()
     raise RuntimeError(
-        "TFF's worker must accept calls after its start, found "
-        f'{found}. Run `{" ".join(self._arguments)}` to see why.'
+      "TFF's worker must accept calls after its start, found "
+      f'{found}. Run `{" ".join(self._arguments)}` to see why.'
     )
 
   def end(self) -> None:

@@ -18,16 +18,20 @@ from collections.abc import Sequence
 import math
 import re
 from typing import Optional
+from typing import Union
 
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _contexts
+from tff_autotune_secagg import _remote_contexts
 from tff_autotune_secagg import _worker_process
 
 _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 _MAX_PORT = 2**16 - 1
 
-_backend: Optional[_contexts.Backend] = None
+_backend: Union[
+  _contexts.LocalBackend, _remote_contexts.RemoteBackend, None
+] = None
 
 
 def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
@@ -56,7 +60,7 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
 
 
 def set_remote_context(
-    workers: Sequence[str], *, timeout_seconds: float = 10.0
+  workers: Sequence[str], *, timeout_seconds: float = 10.0
 ) -> None:
   """Makes secure sums run on several machines, without cryptography.
 
@@ -90,18 +94,20 @@ def set_remote_context(
   """
   _check_workers(workers)
   if isinstance(timeout_seconds, bool) or not isinstance(
-      timeout_seconds, (int, float)
+    timeout_seconds, (int, float)
   ):
     raise TypeError(
-        '`timeout_seconds` must be a float, found '
-        f'{timeout_seconds!r} ({type(timeout_seconds).__name__}).'
+      '`timeout_seconds` must be a float, found '
+      f'{timeout_seconds!r} ({type(timeout_seconds).__name__}).'
     )
   if not 0 < timeout_seconds < math.inf:
     raise ValueError(
-        f'`timeout_seconds` must be positive and finite, found '
-        f'{timeout_seconds!r}.'
+      f'`timeout_seconds` must be positive and finite, found '
+      f'{timeout_seconds!r}.'
     )
-  backend = _contexts.RemoteBackend(workers, timeout_seconds=timeout_seconds)
+  backend = _remote_contexts.RemoteBackend(
+    workers, timeout_seconds=timeout_seconds
+  )
   close()
   _set(backend)
 
@@ -124,7 +130,7 @@ def worker_pids() -> list[int]:
 
 
 def worker_command(
-    port: int, *, max_concurrent_clients: Optional[int] = None
+  port: int, *, max_concurrent_clients: Optional[int] = None
 ) -> list[str]:
   """Command line of a worker for `set_remote_context`.
 
@@ -148,7 +154,7 @@ def worker_command(
     raise ValueError(f'`port` must be in 1..{_MAX_PORT}, found {port}.')
   _check_max_concurrent_clients(max_concurrent_clients)
   return _worker_process.command(
-      port, max_concurrent_clients=max_concurrent_clients
+    port, max_concurrent_clients=max_concurrent_clients
   )
 
 
@@ -182,7 +188,7 @@ def _set(backend: _contexts.Backend) -> None:
 def _check_int(name: str, value: object) -> None:
   if isinstance(value, bool) or not isinstance(value, int):
     raise TypeError(
-        f'`{name}` must be an int, found {value!r} ({type(value).__name__}).'
+      f'`{name}` must be an int, found {value!r} ({type(value).__name__}).'
     )
 
 
@@ -192,15 +198,15 @@ def _check_max_concurrent_clients(value: object) -> None:
   _check_int('max_concurrent_clients', value)
   if value < 1:
     raise ValueError(
-        f'`max_concurrent_clients` must be at least 1, found {value}.'
+      f'`max_concurrent_clients` must be at least 1, found {value}.'
     )
 
 
 def _check_workers(workers: object) -> None:
   if isinstance(workers, str) or not isinstance(workers, Sequence):
     raise TypeError(
-        "`workers` must be a list of addresses 'host:port', found "
-        f'{workers!r} ({type(workers).__name__}).'
+      "`workers` must be a list of addresses 'host:port', found "
+      f'{workers!r} ({type(workers).__name__}).'
     )
   if not workers:
     raise ValueError('`workers` must name at least one worker, found none.')
@@ -208,10 +214,10 @@ def _check_workers(workers: object) -> None:
     match = isinstance(address, str) and _ADDRESS.fullmatch(address)
     if not match or not 1 <= int(match.group(1)) <= _MAX_PORT:
       raise ValueError(
-          "`workers` must hold addresses 'host:port' with a port in "
-          f'1..{_MAX_PORT}, found {address!r}.'
+        "`workers` must hold addresses 'host:port' with a port in "
+        f'1..{_MAX_PORT}, found {address!r}.'
       )
   if len(set(workers)) < len(workers):
     raise ValueError(
-        f'`workers` must name each worker once, found {list(workers)!r}.'
+      f'`workers` must name each worker once, found {list(workers)!r}.'
     )

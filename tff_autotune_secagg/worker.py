@@ -8,8 +8,8 @@ Serves until it is ended by Ctrl-C or SIGTERM. Anybody who can reach the port
 can run computations on it: use a network that you trust.
 """
 
-import os
 from collections.abc import Sequence
+import os
 
 from absl import app
 from absl import flags
@@ -17,22 +17,23 @@ from absl import flags
 from tff_autotune_secagg import simulation
 
 _PORT = flags.DEFINE_integer(
-    'port', None, 'TCP port to serve on.', lower_bound=1, upper_bound=2**16 - 1
+  'port', None, 'TCP port to serve on.', lower_bound=1, upper_bound=2**16 - 1
 )
 _MAX_CONCURRENT_CLIENTS = flags.DEFINE_integer(
-    'max_concurrent_clients',
-    None,
-    'How many clients are computed at the same time; no limit unless given.',
-    lower_bound=1,
+  'max_concurrent_clients',
+  None,
+  'How many clients are computed at the same time; no limit unless given.',
+  lower_bound=1,
 )
 flags.mark_flag_as_required('port')
 
 
 def main(argv: Sequence[str]) -> None:
+  """Becomes the worker that the flags describe."""
   if len(argv) > 1:
     raise app.UsageError(f'Only flags are taken, found {argv[1:]!r}.')
   command = simulation.worker_command(
-      _PORT.value, max_concurrent_clients=_MAX_CONCURRENT_CLIENTS.value
+    _PORT.value, max_concurrent_clients=_MAX_CONCURRENT_CLIENTS.value
   )
   print(f'Serving on port {_PORT.value}; Ctrl-C ends it.', flush=True)
   # Becomes the worker, so that a signal or a service manager reaches it.

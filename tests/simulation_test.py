@@ -1,0 +1,385 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the local simulation context and the life of its worker."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pytest
+import tensorflow_federated as tff
+
+from tff_autotune_secagg import simulation
+
+_PROJECT = pathlib.Path(__file__).parent.parent
+_DEADLINE_SECONDS = 120.0
+_CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
+
+# Sets the context, uses it, tells the worker's id and ends as it is told to.
+_CHILD = """
+import sys
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_federated as tff
+from tff_autotune_secagg import simulation
+
+simulation.set_local_context()
+process = tff.aggregators.SecureModularSumFactory(16).create(
+  tff.types.TensorType(np.int32)
+)
+output = process.next(process.initialize(), [np.int32(9), np.int32(9)])
+print(output.result, *simulation.worker_pids(), flush=True)
+sys.stdin.readline()  # Not all children of the test at once.
+if sys.argv[1] == 'exits':
+  sys.exit(3)
+if sys.argv[1] == 'raises':
+  raise ValueError('unhandled')
+
+@tff.tensorflow.computation(np.int64)
+def count_up_to(end):
+  return tf.while_loop(lambda i: i < end, lambda i: [i + 1], [np.int64(0)])[0]
+
+count_up_to(np.int64(10**12))  # Hours.
+"""
+
+
+def is_running(pid: int) -> bool:
+  """Whether process `pid` lives; one that only waits to be reaped does not."""
+  return _stat_fields(pid)[0] != 'Z'
+
+
+def _stat_fields(pid: int) -> list:
+  """The fields of /proc/pid/stat from the process state on."""
+  try:
+    stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
+  except (FileNotFoundError, ProcessLookupError):
+    return ['Z'] + ['0'] * 12
+  return stat.rpartition(')')[2].split()
+
+
+def cpu_seconds(pid: int) -> float:
+  return sum(map(int, _stat_fields(pid)[11:13])) / _CLOCK_TICKS
+
+
+def wait_for(condition) -> bool:
+  deadline = time.monotonic() + _DEADLINE_SECONDS
+  while not condition() and time.monotonic() < deadline:
+    time.sleep(0.05)
+  return condition()
+
+
+def _start_child(end: str) -> subprocess.Popen:
+  return subprocess.Popen(
+    [sys.executable, '-c', _CHILD, end],
+    cwd=_PROJECT,
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+    text=True,
+  )
+
+
+def _modular_sum_process() -> tff.templates.AggregationProcess:
+  return tff.aggregators.SecureModularSumFactory(16).create(
+    tff.types.TensorType(np.int32)
+  )
+
+
+def _sum(process: tff.templates.AggregationProcess, values):
+  output = process.next(process.initialize(), [np.int32(v) for v in values])
+  return int(output.result)
+
+
+def tearDownModule():
+  # Test files that come later in the same Python may count on a context.
+  simulation.set_local_context()
+
+
+@pytest.mark.slow
+class WorkerLifeTest(parameterized.TestCase):
+  """No worker outlives the Python that started it, however that ends."""
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    # All at once: most of a child's time is the import of TensorFlow.
+    cls._children = {}
+    for end in ('exits', 'raises', 'SIGINT', 'SIGTERM', 'SIGKILL'):
+      cls._children[end] = _start_child(end)
+
+  @classmethod
+  def tearDownClass(cls):
+    for child in cls._children.values():
+      child.kill()
+      child.wait()
+      child.stdout.close()
+      child.stdin.close()
+    super().tearDownClass()
+
+  def _release(self, child) -> int:
+    line = child.stdout.readline().split()
+    self.assertLen(line, 2)
+    self.assertEqual(line[0], str((9 + 9) % 16))
+    child.stdin.write('\n')
+    child.stdin.flush()
+    return int(line[1])
+
+  def _assert_gone(self, child, worker_pid, expected_status):
+    # Returns once nobody holds the other end of the pipe any more, which is
+    # what the `tail` of `python x.py | tail` waits for.
+    child.communicate(timeout=_DEADLINE_SECONDS)
+    self.assertEqual(child.returncode, expected_status)
+    self.assertTrue(wait_for(lambda: not is_running(worker_pid)))
+
+  @parameterized.named_parameters(
+    ('exits', 'exits', 3), ('raises', 'raises', 1)
+  )
+  def test_worker_ends_when_python(self, end, expected_status):
+    child = self._children[end]
+    worker_pid = self._release(child)
+    self._assert_gone(child, worker_pid, expected_status)
+
+  @parameterized.named_parameters(
+    ('sigint', signal.SIGINT),
+    ('sigterm', signal.SIGTERM),
+    ('sigkill', signal.SIGKILL),
+  )
+  def test_busy_worker_ends_when_python_gets(self, signal_number):
+    child = self._children[signal_number.name]
+    worker_pid = self._release(child)
+    before = cpu_seconds(worker_pid)
+    self.assertTrue(wait_for(lambda: cpu_seconds(worker_pid) > before + 0.3))
+    # Control: the check that follows would see a worker that lives on.
+    self.assertTrue(is_running(worker_pid))
+    child.send_signal(signal_number)
+    self._assert_gone(child, worker_pid, -signal_number)
+
+
+class LocalContextTest(parameterized.TestCase):
+  def test_runs_secure_sums(self):
+    simulation.set_local_context()
+    process = _modular_sum_process()
+    self.assertEqual(_sum(process, [15] * 7), 15 * 7 % 16)
+
+  def test_runs_secure_sums_with_one_client_at_a_time(self):
+    simulation.set_local_context(max_concurrent_clients=1)
+    command = pathlib.Path(f'/proc/{simulation.worker_pids()[0]}/cmdline')
+    self.assertTrue(
+      wait_for(
+        lambda: b'--max_concurrent_computation_calls=1' in command.read_bytes()
+      )
+    )
+    self.assertEqual(_sum(_modular_sum_process(), [15] * 7), 15 * 7 % 16)
+
+  def test_survives_more_client_counts_than_executors_are_kept(self):
+    simulation.set_local_context()
+    process = _modular_sum_process()
+    for num_clients in [*range(1, 14), *range(1, 14)]:
+      self.assertEqual(_sum(process, [1] * num_clients), num_clients % 16)
+
+  def test_second_call_ends_the_former_worker_and_context(self):
+    simulation.set_local_context()
+    process = _modular_sum_process()
+    self.assertEqual(_sum(process, [3]), 3)
+    former_context = tff.framework.get_context_stack().current
+    (former_pid,) = simulation.worker_pids()
+    simulation.set_local_context()
+    self.assertFalse(is_running(former_pid))
+    self.assertNotIn(former_pid, simulation.worker_pids())
+    self.assertEqual(_sum(process, [3]), 3)
+
+    tff.framework.set_default_context(former_context)
+    with self.assertRaisesWithLiteralMatch(
+      RuntimeError,
+      "The context's worker must be running, found it ended by "
+      '`simulation.close()` or by a newer context. Call '
+      '`tff_autotune_secagg.simulation.set_local_context()`.',
+    ):
+      _sum(process, [3])
+
+  def test_close_ends_the_worker_and_can_be_repeated(self):
+    simulation.set_local_context()
+    (pid,) = simulation.worker_pids()
+    simulation.close()
+    self.assertFalse(is_running(pid))
+    self.assertEmpty(simulation.worker_pids())
+    simulation.close()
+
+  def test_worker_outlives_the_thread_that_set_the_context(self):
+    thread = threading.Thread(target=simulation.set_local_context)
+    thread.start()
+    thread.join()
+    (pid,) = simulation.worker_pids()
+    # A kernel that took the thread for the parent would have killed it with
+    # the thread, before `join` returned.
+    self.assertTrue(is_running(pid))
+    simulation.close()
+
+  def test_dead_worker_is_reported_once_and_replaced(self):
+    simulation.set_local_context()
+    process = _modular_sum_process()
+    self.assertEqual(_sum(process, [3]), 3)
+    os.kill(simulation.worker_pids()[0], signal.SIGKILL)
+    with self.assertRaisesWithLiteralMatch(
+      RuntimeError,
+      "TFF's worker must outlive a computation, found it ended by SIGKILL. "
+      'SIGKILL mostly means that memory ran out: lower '
+      '`max_concurrent_clients`. The next computation gets a new worker.',
+    ):
+      _sum(process, [3])
+    self.assertEqual(_sum(process, [3]), 3)
+
+  @parameterized.named_parameters(
+    ('bool', True, TypeError, 'must be an int, found True (bool).'),
+    ('float', 2.0, TypeError, 'must be an int, found 2.0 (float).'),
+    ('zero', 0, ValueError, 'must be at least 1, found 0.'),
+  )
+  def test_rejects_max_concurrent_clients(self, value, error, message):
+    with self.assertRaisesWithLiteralMatch(
+      error, f'`max_concurrent_clients` {message}'
+    ):
+      simulation.set_local_context(max_concurrent_clients=value)
+
+
+class ExplainMissingContextTest(absltest.TestCase):
+  def setUp(self):
+    super().setUp()
+    # TFF's default context, but with a worker of ours, since TFF's own outlives
+    # the test.
+    simulation.set_local_context()
+    self._default = tff.framework.SyncExecutionContext(
+      executor_fn=tff.framework.get_context_stack().current.executor_factory,
+      compiler_fn=tff.backends.native.desugar_and_transform_to_native,
+      transform_args=tff.tensorflow.transform_args,
+      transform_result=tff.tensorflow.transform_result,
+    )
+    tff.framework.set_default_context(self._default)
+
+  def test_secure_sum_names_the_call(self):
+    process = _modular_sum_process()
+    simulation.explain_missing_context()
+    with self.assertRaisesWithLiteralMatch(
+      RuntimeError,
+      'A secure sum must run in a context that supports it, found one that '
+      'does not. Call `tff_autotune_secagg.simulation.set_local_context()` '
+      'first (a simulation without cryptography).',
+    ):
+      _sum(process, [1, 2])
+
+  def test_anything_else_runs_and_fails_as_before(self):
+    simulation.explain_missing_context()
+    process = tff.aggregators.SumFactory().create(
+      tff.types.TensorType(np.int32)
+    )
+    self.assertEqual(_sum(process, [1, 2]), 3)
+    with self.assertRaisesRegex(TypeError, 'Failed to serialize a value'):
+      process.next(process.initialize(), [np.zeros(2, np.int32)])
+
+  def test_repeating_it_changes_nothing(self):
+    simulation.explain_missing_context()
+    context = tff.framework.get_context_stack().current
+    self.assertIsNot(context, self._default)
+    simulation.explain_missing_context()
+    self.assertIs(tff.framework.get_context_stack().current, context)
+
+  def test_leaves_contexts_of_this_module_alone(self):
+    simulation.set_local_context()
+    context = tff.framework.get_context_stack().current
+    simulation.explain_missing_context()
+    self.assertIs(tff.framework.get_context_stack().current, context)
+
+
+class WorkerCommandTest(parameterized.TestCase):
+  def test_names_the_installed_worker_and_the_port(self):
+    program, *flags = simulation.worker_command(8000, max_concurrent_clients=2)
+    self.assertTrue(os.access(program, os.X_OK))
+    self.assertEqual(
+      flags, ['--port=8000', '--max_concurrent_computation_calls=2']
+    )
+
+  @parameterized.named_parameters(
+    ('bool', True, TypeError, '`port` must be an int, found True (bool).'),
+    ('text', '80', TypeError, "`port` must be an int, found '80' (str)."),
+    ('zero', 0, ValueError, '`port` must be in 1..65535, found 0.'),
+    (
+      'too_large',
+      2**16,
+      ValueError,
+      '`port` must be in 1..65535, found 65536.',
+    ),
+  )
+  def test_rejects_port(self, port, error, message):
+    with self.assertRaisesWithLiteralMatch(error, message):
+      simulation.worker_command(port)
+
+
+class RemoteArgumentsTest(parameterized.TestCase):
+  @parameterized.named_parameters(
+    (
+      'one_string',
+      'a:1',
+      TypeError,
+      "`workers` must be a list of addresses 'host:port', found 'a:1' (str).",
+    ),
+    (
+      'empty',
+      [],
+      ValueError,
+      '`workers` must name at least one worker, found none.',
+    ),
+    (
+      'twice',
+      ['a:1', 'a:1'],
+      ValueError,
+      "`workers` must name each worker once, found ['a:1', 'a:1'].",
+    ),
+  )
+  def test_rejects_workers(self, workers, error, message):
+    with self.assertRaisesWithLiteralMatch(error, message):
+      simulation.set_remote_context(workers)
+
+  @parameterized.named_parameters(
+    ('no_port', 'host'),
+    ('empty_port', 'host:'),
+    ('empty_host', ':8000'),
+    ('url', 'http://host:8000'),
+    ('port_0', 'host:0'),
+    ('port_too_large', 'host:65536'),
+    ('signed_port', 'host:+80'),
+    ('bare_ipv6', '::1:8000'),
+    ('space', 'host: 8000'),
+    ('newline', 'host:8000\n'),
+    ('number', 8000),
+  )
+  def test_rejects_address(self, address):
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      "`workers` must hold addresses 'host:port' with a port in 1..65535, "
+      f'found {address!r}.',
+    ):
+      simulation.set_remote_context(['host:8000', address])
+
+  @parameterized.named_parameters(
+    ('bool', True, TypeError, 'a float, found True (bool).'),
+    ('text', '1', TypeError, "a float, found '1' (str)."),
+    ('zero', 0, ValueError, 'positive and finite, found 0.'),
+    ('nan', float('nan'), ValueError, 'positive and finite, found nan.'),
+    ('infinite', float('inf'), ValueError, 'positive and finite, found inf.'),
+  )
+  def test_rejects_timeout(self, timeout, error, message):
+    with self.assertRaisesWithLiteralMatch(
+      error, f'`timeout_seconds` must be {message}'
+    ):
+      simulation.set_remote_context(['host:8000'], timeout_seconds=timeout)
+
+
+if __name__ == '__main__':
+  absltest.main()
