@@ -224,6 +224,98 @@ class LocallyQuantizedSumFactory(tff.aggregators.UnweightedAggregationFactory):
     return tff.templates.AggregationProcess(init_fn, next_fn)
 
 
+class KashinFactory(tff.aggregators.UnweightedAggregationFactory):
+  """Represents a vector by Kashin coefficients around an inner aggregation.
+
+  In the place of a rotation. At clients: the coefficients of TFMOT's research
+  stage `KashinHadamardEncodingStage`, whose largest entry is smaller than after
+  a rotation, at the price of up to twice as many entries.
+  At server: the stage's decoding, which is linear.
+
+  Types: `value_type` is a float32 vector. The result type equals it.
+  State: `seed` (int64 [2]), `round` (int64) and `inner`.
+  Measurements: those of the inner process.
+  Reference: Lyubarskii and Vershynin (2010), arXiv:math/0611343; Caldas et al.
+    (2018), arXiv:1812.07210.
+  """
+
+  def __init__(self, inner_factory, *, seed: int):
+    self._inner_factory = inner_factory
+    self._seed = seed
+
+  @staticmethod
+  def num_coefficients(dim: int) -> int:
+    """Coefficients that the stage makes of `dim` values."""
+    # The rule is the stage's own: the next power of two, doubled if little of
+    # it would be padding.
+    padded = 2**(dim - 1).bit_length()
+    return 2 * padded if dim / padded > 0.85 else padded
+
+  def create(self, value_type):
+    from tensorflow_model_optimization.python.core.internal import tensor_encoding
+    stage = tensor_encoding.stages.research.KashinHadamardEncodingStage()
+    dim = value_type.shape[0]
+
+    def params(seed):
+      return {stage.ETA_PARAMS_KEY: 0.9, stage.DELTA_PARAMS_KEY: 1.0,
+              stage.SEED_PARAMS_KEY: seed}
+
+    @tff.tensorflow.computation
+    def initial_seed():
+      return collections.OrderedDict(
+          seed=tf.constant([self._seed, 0], tf.int64),
+          round=tf.constant(0, tf.int64))
+
+    own_type = initial_seed.type_signature.result
+
+    @tff.tensorflow.computation(own_type)
+    def round_seed(own):
+      return tf.random.experimental.stateless_fold_in(own['seed'], own['round'])
+
+    @tff.tensorflow.computation(value_type, round_seed.type_signature.result)
+    def encode(value, seed):
+      encoded = stage.encode(value, params(seed))
+      return tf.reshape(
+          encoded[stage.ENCODED_VALUES_KEY], [self.num_coefficients(dim)])
+
+    coefficients_type = encode.type_signature.result
+    inner_process = self._inner_factory.create(coefficients_type)
+
+    @tff.tensorflow.computation(
+        coefficients_type, round_seed.type_signature.result)
+    def decode(coefficients, seed):
+      decoded = stage.decode(
+          {stage.ENCODED_VALUES_KEY: coefficients[tf.newaxis, :]}, params(seed),
+          shape=tf.constant([dim]))
+      return tf.reshape(decoded, [dim])
+
+    @tff.tensorflow.computation(own_type)
+    def advance(own):
+      return collections.OrderedDict(seed=own['seed'], round=own['round'] + 1)
+
+    @tff.federated_computation()
+    def init_fn():
+      return tff.federated_zip(collections.OrderedDict(
+          own=tff.federated_eval(initial_seed, tff.SERVER),
+          inner=inner_process.initialize()))
+
+    @tff.federated_computation(
+        init_fn.type_signature.result,
+        tff.FederatedType(value_type, tff.CLIENTS))
+    def next_fn(state, value):
+      seed = tff.federated_map(round_seed, state['own'])
+      coefficients = tff.federated_map(
+          encode, (value, tff.federated_broadcast(seed)))
+      output = inner_process.next(state['inner'], coefficients)
+      result = tff.federated_map(decode, (output.result, seed))
+      new_state = tff.federated_zip(collections.OrderedDict(
+          own=tff.federated_map(advance, state['own']), inner=output.state))
+      return tff.templates.MeasuredProcessOutput(
+          new_state, result, output.measurements)
+
+    return tff.templates.AggregationProcess(init_fn, next_fn)
+
+
 # --- The registry. ---
 
 _REQUIRED = object()
@@ -385,6 +477,108 @@ def _rotated(inner_factory, info: Round):
   from tff_autotune_secagg import rotation
   return (rotation.HadamardRotationFactory(inner_factory, seed=info.seed),
           hadamard.padded_dim(info.num_values))
+
+
+@_register(
+    'secure_aggregator',
+    'tff.learning.secure_aggregator: 32-bit integers under secure aggregation',
+    zeroing=(_boolean, True), clipping=(_boolean, True))
+def _secure_aggregator(info: Round, zeroing, clipping) -> Built:
+  factory = tff.learning.secure_aggregator(
+      zeroing=zeroing, clipping=clipping, weighted=info.weighted)
+  # Each client's integers have 32 bits, so the masked sum needs room for all.
+  bits = 32 + math.ceil(math.log2(info.num_clients))
+  return Built(factory, bits, _payload_bytes(bits, info.num_values), secure=True)
+
+
+# What `tff.learning.compression_aggregator` does to tensors: those with more
+# values than this take so many bits, smaller ones stay 32-bit floats.
+_COMPRESSION_THRESHOLD = 20000
+_COMPRESSION_BITS = 8
+
+
+@_register(
+    'compression_aggregator',
+    'tff.learning.compression_aggregator: 8 bits for large tensors, in the clear',
+    zeroing=(_boolean, True), clipping=(_boolean, True))
+def _compression_aggregator(info: Round, zeroing, clipping) -> Built:
+  factory = tff.learning.compression_aggregator(
+      zeroing=zeroing, clipping=clipping, weighted=info.weighted)
+  total = sum(size * (_COMPRESSION_BITS if size > _COMPRESSION_THRESHOLD else 32)
+              for size in info.leaf_sizes)
+  return Built(factory, total / info.num_values, math.ceil(total / 8),
+               secure=False)
+
+
+@_register(
+    'ddp_secure_aggregator',
+    'tff.learning.ddp_secure_aggregator without noise; always an unweighted mean',
+    bits=(int, 20), zeroing=(_boolean, True))
+def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
+  factory = tff.learning.ddp_secure_aggregator(
+      noise_multiplier=0.0, expected_clients_per_round=info.num_clients,
+      bits=bits, zeroing=zeroing)
+  # One rotation of the whole update, padded to a power of two.
+  padded = 2**(info.num_values - 1).bit_length()
+  return Built(factory, bits, _payload_bytes(bits, padded), secure=True)
+
+
+@_register(
+    'rotated_quantization',
+    'rotation, then each client its own range, in the clear (Suresh et al. 2017)',
+    bits=(int, 8))
+def _rotated_quantization(info: Round, bits) -> Built:
+  factory, padded = _rotated(
+      LocallyQuantizedSumFactory(num_levels=2**bits), info)
+  factory = tff.aggregators.concat_factory(factory)
+  factory = (tff.aggregators.MeanFactory(factory) if info.weighted
+             else tff.aggregators.UnweightedMeanFactory(factory))
+  # And the two ends of the client's range.
+  return Built(factory, bits, _payload_bytes(bits, padded) + 8, secure=False)
+
+
+@_register(
+    'kashin',
+    'Kashin coefficients instead of a rotation, autotuned as the plugin is',
+    modulus=(int, 256), wrap_probability=(_probability, None))
+def _kashin(info: Round, modulus, wrap_probability) -> Built:
+  from tff_autotune_secagg import quantize_mod
+  from tff_autotune_secagg import secure_sum
+  from tff_autotune_secagg import tuning
+  factory = KashinFactory(
+      quantize_mod.QuantizeModFactory(
+          secure_sum.ModularSecureSumFactory(modulus=modulus), modulus=modulus,
+          bin_size=tuning.WrappedNormalTuner(
+              modulus=modulus, wrap_probability=wrap_probability)),
+      seed=info.seed)
+  factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
+  bits = math.ceil(math.log2(modulus))
+  return Built(
+      factory, bits, _payload_bytes(
+          bits, KashinFactory.num_coefficients(info.num_values)), secure=True)
+
+
+@_register(
+    'autotuned', 'this package; wrap_probability=auto minimizes the error',
+    modulus=(int, 256), wrap_probability=(_probability, None),
+    rounding=(_one_of('stochastic', 'dither'), 'stochastic'),
+    decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
+    zeroing=(_boolean, True), num_repeats=(int, 1))
+def _autotuned(
+    info: Round, modulus, wrap_probability, rounding, decoding, zeroing,
+    num_repeats) -> Built:
+  from tff_autotune_secagg import aggregators
+  from tff_autotune_secagg import hadamard
+  from tff_autotune_secagg import quantization
+  factory = aggregators.autotuned_secure_aggregator(
+      modulus=modulus, wrap_probability=wrap_probability,
+      rounding=quantization.Rounding(rounding),
+      decoding=quantization.Decoding(decoding), zeroing=zeroing,
+      num_repeats=num_repeats, weighted=info.weighted, seed=info.seed)
+  bits = math.ceil(math.log2(modulus))
+  return Built(
+      factory, bits,
+      _payload_bytes(bits, hadamard.padded_dim(info.num_values)), secure=True)
 
 
 NAMES: Tuple[str, ...] = tuple(_REGISTRY)

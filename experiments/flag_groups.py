@@ -9,7 +9,7 @@ prints the groups one by one.
 
 import dataclasses
 import sys
-from typing import Any, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 from absl import flags
 
@@ -132,10 +132,24 @@ def training_configs() -> List[federated_training.Config]:
   return configs
 
 
-def set_defaults(defaults: Dict[str, Any]) -> None:
-  """Changes the defaults of flags already defined, for one binary."""
-  for name, value in defaults.items():
-    FLAGS.set_default(name, value)
+def set_defaults_from_file(path: str) -> None:
+  """Makes the flags of a flag file the defaults of a binary.
+
+  Unlike `--flagfile`, a repeated flag on the command line then replaces the
+  values of the file instead of adding to them.
+
+  Args:
+    path: The flag file: lines `--name=value`, comments and blank lines.
+  """
+  given: Dict[str, List[str]] = {}
+  with open(path) as f:
+    for line in f:
+      if line.startswith('--'):
+        name, _, value = line[2:].strip().partition('=')
+        given.setdefault(name, []).append(value)
+  for name, values in given.items():
+    is_list = isinstance(FLAGS[name], flags.MultiFlag)
+    FLAGS.set_default(name, values if is_list else values[0])
 
 
 def help_text(summary: str) -> str:
