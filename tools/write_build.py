@@ -131,8 +131,8 @@ def _rule(kind: str, **attributes: Optional[object]) -> str:
       lines.append(f'    {name} = [\n{items}    ],\n')
     elif isinstance(value, list):
       lines.append(f'    {name} = ["{value[0]}"],\n')
-    elif value is True:
-      lines.append(f'    {name} = True,\n')
+    elif value in (True, '0'):
+      lines.append(f'    {name} = {value},\n')
     else:
       lines.append(f'    {name} = "{value}",\n')
   return f'{kind}(\n{"".join(lines)})\n'
@@ -155,6 +155,9 @@ def _rules_of(path: pathlib.PurePath, project: pathlib.Path) -> list[str]:
         srcs=[str(path)],
         data=[':project_files'] if _reads_project(tree) else [],
         main=str(path),
+        # Or Bazel would add an empty __init__.py to every folder, and hide the
+        # package's own.
+        legacy_create_init='0',
         deps=deps,
       )
     ]
@@ -175,6 +178,7 @@ def _rules_of(path: pathlib.PurePath, project: pathlib.Path) -> list[str]:
         name=path.stem,
         srcs=[str(path)],
         main=str(path),
+        legacy_create_init='0',
         deps=[f':{name}'],
       )
     )
