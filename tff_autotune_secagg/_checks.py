@@ -104,3 +104,11 @@ def refuse_leaf(rule: str, path: str, found: Any) -> TypeError:
   """Returns the error for one leaf of a `value_type` that breaks `rule`."""
   where = f' at {path!r}' if path else ''
   return TypeError(f'`value_type` must hold only {rule}, found {found}{where}.')
+
+
+def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:
+  """Raises ValueError unless two arguments agree."""
+  if value != other:
+    raise ValueError(
+        f'`{name}` must equal `{other_name}`, found {value} and {other}.'
+    )

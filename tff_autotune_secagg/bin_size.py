@@ -25,6 +25,7 @@ import numpy as np
 from scipy import special
 import tensorflow as tf
 
+from tff_autotune_secagg import _bisection
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg import quantization
 from tff_autotune_secagg import rounding_noise
@@ -68,9 +69,10 @@ def wrap_error(
     half_period: tf.Tensor, decoding: quantization.Decoding
 ) -> tf.Tensor:
   """Returns A(r) or B(r) of this module's equations, float64, interpolated."""
-  table = tf.constant(_wrap_error_table(decoding), tf.float64)
+  values = _wrap_error_table(decoding)
+  table = tf.constant(values, tf.float64)
   position = half_period / _TABLE_STEP - 1.0
-  position = tf.clip_by_value(position, 0.0, len(table) - 1.001)
+  position = tf.clip_by_value(position, 0.0, len(values) - 1.001)
   index = tf.cast(position, tf.int32)
   low, high = tf.gather(table, index), tf.gather(table, index + 1)
   return tf.exp(low + (high - low) * (position - tf.cast(index, tf.float64)))
@@ -142,13 +144,12 @@ def operation(
     high = tf.math.log(1.0 / rounding_noise.MIN_DITHER_SPREAD) + 0.0 * low
   else:
     high = low + 30.0
-  for _ in range(45):
-    middle = (low + high) / 2
-    b = tf.exp(middle)
-    short = period(b) < 2.0 * half_period * tf.sqrt(1.0 + noise(b))
-    low = tf.where(short, middle, low)
-    high = tf.where(short, high, middle)
-  b = tf.exp(high)
+
+  def is_short(log_bin):
+    b = tf.exp(log_bin)
+    return period(b) < 2.0 * half_period * tf.sqrt(1.0 + noise(b))
+
+  b = tf.exp(_bisection.bisect(is_short, low, high))
   observed = 1.0 + noise(b)
   return Operation(
       half_period=period(b) / 2 / tf.sqrt(observed),

@@ -17,6 +17,7 @@ import math
 
 import tensorflow as tf
 
+from tff_autotune_secagg import _bisection
 from tff_autotune_secagg import quantization
 
 # Below this spread, v(s) is E|z| - E z^2 up to 1e-4; above it, four terms of the
@@ -92,15 +93,15 @@ def remove_rounding(
   num_clients = tf.maximum(num_clients, 1.0)
   target = tf.square(observed_stddev_bins)
   # Bisection of the logarithm: the answer may be 10 decades below.
-  low = tf.math.log(tf.maximum(observed_stddev_bins, 1e-30)) - 30.0
-  high = low + 30.0
-  floor = low
-  for _ in range(45):
-    middle = (low + high) / 2
-    stddev = tf.exp(middle)
+  high = tf.math.log(tf.maximum(observed_stddev_bins, 1e-30))
+  floor = high - 30.0
+
+  def is_below(log_stddev):
+    stddev = tf.exp(log_stddev)
     spread = stddev / tf.sqrt(num_clients)
-    value = tf.square(stddev) + num_clients * variance_fn(spread, num_clients)
-    low = tf.where(value < target, middle, low)
-    high = tf.where(value < target, high, middle)
-  found = tf.logical_and(low > floor, observed_stddev_bins > 0)
-  return tf.where(found, tf.exp((low + high) / 2), tf.zeros_like(target))
+    noise = num_clients * variance_fn(spread, num_clients)
+    return tf.square(stddev) + noise < target
+
+  solution = _bisection.bisect(is_below, floor, high)
+  found = tf.logical_and(solution > floor + 1e-6, observed_stddev_bins > 0)
+  return tf.where(found, tf.exp(solution), tf.zeros_like(target))

@@ -17,9 +17,9 @@ from tff_autotune_secagg import fitting
 from tff_autotune_secagg import quantization
 from tff_autotune_secagg import wrapped_normal
 
-# The ladder: bins from 3e-10 by factors of 8 to 1.06e4 read sums whose entries
+# The ladder: bins from 8e-10 by factors of 8 to 2.8e4 read sums whose entries
 # have a standard deviation of 1e-9 to 1e4, at any modulus.
-_LADDER_BASE = 3e-10
+_LADDER_BASE = 8e-10
 _LADDER_RATIO = 8.0
 
 # All residues are 0 if the updates are 0, or if they shrank a millionfold. After
@@ -198,7 +198,8 @@ def wrap_probability(
   observed = tf.maximum(fitted.observed_stddev, 1e-300)
   half_period = modulus * bin_sizes / 2 / observed
   tails = 2.0 * wrapped_normal.normal_tail(half_period)
-  return tf.where(fitted.is_blind, 1.0, tf.reduce_mean(tails))
+  mean = tf.reduce_mean(tails)
+  return tf.where(fitted.is_blind, tf.ones_like(mean), mean)
 
 
 def round_nmse(

@@ -1,0 +1,49 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Random seeds inside TensorFlow computations.
+
+TFF traces a computation once, so that a draw in Python is the same in every
+round; and `tf.random.set_seed` before tracing would freeze the draws of stateful
+ops, which then repeat between clients. Both are avoided here.
+"""
+
+import collections
+from typing import Optional
+
+import tensorflow as tf
+
+
+def private_seed() -> tf.Tensor:
+  """Draws an int64 seed [2] that differs by client and round.
+
+  The raw op ignores the global seed of TensorFlow: with both op seeds 0 its
+  kernel seeds itself from the system's entropy.
+  """
+  return tf.raw_ops.RandomUniformInt(
+      shape=[2],
+      minval=tf.constant(tf.int64.min),
+      maxval=tf.constant(tf.int64.max),
+      seed=0,
+      seed2=0,
+  )
+
+
+def initial_state(seed: Optional[int]) -> collections.OrderedDict:
+  """Returns `seed` (int64 [2], drawn if None) and `round` (int64, 0)."""
+  if seed is None:
+    pair = private_seed()
+  else:
+    pair = tf.constant([seed, 0], tf.int64)
+  return collections.OrderedDict(seed=pair, round=tf.constant(0, tf.int64))
+
+
+def round_seed(state: collections.OrderedDict) -> tf.Tensor:
+  """Returns the seed of the coming round, int64 [2]."""
+  return tf.random.experimental.stateless_fold_in(state['seed'], state['round'])
+
+
+def next_state(state: collections.OrderedDict) -> collections.OrderedDict:
+  """Returns the state for the round after."""
+  return collections.OrderedDict(
+      seed=state['seed'], round=state['round'] + tf.constant(1, tf.int64)
+  )

@@ -1,0 +1,118 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Structures of tensors as flat lists of leaves, and back.
+
+Every factory maps a structure leaf by leaf. Going through lists keeps whatever
+container the caller has (tuples, dicts, attrs classes, unnamed TFF structures)
+and lets a leaf change its dtype or shape on the way.
+"""
+
+from typing import Any, Callable, List, Tuple
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_autotune_secagg import _checks
+
+_FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+_INTEGERS = (tf.int32, tf.int64)
+
+
+def _leaf_types(
+    value_type: tff.Type, path: str = ''
+) -> List[Tuple[str, tff.Type]]:
+  """Returns (path, type) of every leaf, in order."""
+  if not isinstance(value_type, tff.StructType):
+    return [(path, value_type)]
+  leaves = []
+  elements = tff.structure.iter_elements(value_type)
+  for index, (name, element) in enumerate(elements):
+    part = str(index) if name is None else name
+    leaves += _leaf_types(element, f'{path}/{part}' if path else part)
+  return leaves
+
+
+def _check_leaves(value_type: tff.Type, rule: str, dtypes) -> None:
+  """Raises TypeError unless all leaves are tensors of `dtypes`, known shape."""
+  if not isinstance(value_type, (tff.TensorType, tff.StructType)):
+    raise _checks.refuse_leaf(rule, '', value_type)
+  for path, leaf in _leaf_types(value_type):
+    is_tensor = isinstance(leaf, tff.TensorType)
+    if not is_tensor or tf.as_dtype(leaf.dtype) not in dtypes:
+      raise _checks.refuse_leaf(rule, path, leaf)
+    if not tff.types.is_shape_fully_defined(leaf.shape):
+      raise _checks.refuse_leaf('tensors of fully defined shape', path, leaf)
+
+
+def check_floats(value_type: tff.Type) -> None:
+  """Raises TypeError unless `value_type` is a structure of float tensors."""
+  _check_leaves(value_type, 'float tensors', _FLOATS)
+
+
+def check_integers(value_type: tff.Type) -> None:
+  """Raises TypeError unless `value_type` holds int32 and int64 tensors only."""
+  _check_leaves(value_type, 'int32 or int64 tensors', _INTEGERS)
+
+
+def leaf_specs(value_type: tff.Type) -> List[tf.TensorSpec]:
+  """Returns the spec of every leaf, in order."""
+  return [
+      tf.TensorSpec(leaf.shape, tf.as_dtype(leaf.dtype))
+      for _, leaf in _leaf_types(value_type)
+  ]
+
+
+def map_leaf_types(
+    fn: Callable[[tf.TensorSpec], tf.TensorSpec], value_type: tff.Type
+) -> tff.Type:
+  """Returns `value_type` with `fn` applied to the spec of every leaf."""
+  if isinstance(value_type, tff.TensorType):
+    spec = fn(tf.TensorSpec(value_type.shape, tf.as_dtype(value_type.dtype)))
+    return tff.TensorType(spec.dtype.as_numpy_dtype, spec.shape.as_list())
+  elements = [
+      (name, map_leaf_types(fn, element))
+      for name, element in tff.structure.iter_elements(value_type)
+  ]
+  if isinstance(value_type, tff.StructWithPythonType):
+    return tff.StructWithPythonType(elements, value_type.python_container)
+  return tff.StructType(elements)
+
+
+def flatten(value: Any) -> List[tf.Tensor]:
+  """Returns the leaves of a value inside a TensorFlow computation."""
+  if tf.is_tensor(value):
+    return [value]
+  struct = tff.structure.from_container(value, recursive=True)
+  return tff.structure.flatten(struct)
+
+
+def pack(leaves: List[tf.Tensor], value_type: tff.Type) -> Any:
+  """Returns the leaves in the containers of `value_type`."""
+  if isinstance(value_type, tff.TensorType):
+    (leaf,) = leaves
+    return leaf
+  remaining = list(leaves)
+
+  def build(struct_type):
+    elements = []
+    for name, element in tff.structure.iter_elements(struct_type):
+      is_struct = isinstance(element, tff.StructType)
+      leaf = build(element) if is_struct else remaining.pop(0)
+      elements.append((name, leaf))
+    return tff.structure.Struct(elements)
+
+  struct = build(value_type)
+  if isinstance(value_type, tff.StructWithPythonType):
+    return tff.types.type_to_py_container(struct, value_type)
+  return struct
+
+
+def working_dtype(dtype: tf.DType) -> tf.DType:
+  """Returns the dtype a leaf is computed in: float64 for itself, or float32."""
+  return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def num_entries(value_type: tff.Type) -> int:
+  """Returns the number of tensor entries of a structure."""
+  return sum(int(np.prod(s.shape)) for s in leaf_specs(value_type))

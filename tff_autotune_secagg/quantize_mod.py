@@ -1,0 +1,414 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Quantization over an unbounded range and reduction modulo k."""
+
+import collections
+import math
+from typing import Optional, Union
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_autotune_secagg import _checks
+from tff_autotune_secagg import _round_seed
+from tff_autotune_secagg import _settings
+from tff_autotune_secagg import _value_types
+from tff_autotune_secagg import fitting
+from tff_autotune_secagg import quantization
+from tff_autotune_secagg import tuning
+from tff_autotune_secagg import wrapped_normal
+
+# Raised when the meaning of the state or of the residues changes.
+_FORMAT = 1
+
+
+class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
+  """Sums float structures as residues modulo `modulus`.
+
+  At clients: each entry is divided by the current bin size, rounded at random to
+    a neighbouring integer and reduced to `0 .. modulus - 1`. A client with an
+    entry that is not finite sends zeros and is counted.
+  At server: a residue of the inner sum is read as the integer nearest to 0 in
+    its class and multiplied by the same bin size, or decoded to its posterior
+    mean.
+  Types: `value_type` is a structure of float16, bfloat16, float32 and float64
+    tensors. The inner factory is created for int32 tensors of the same shapes
+    and must return their sum modulo `modulus`. The result type equals
+    `value_type`.
+  State: `settings`, `seed` (int64 [2]) and `round` for dither, `tuner` (owned by
+    the tuner, opaque here; empty for a fixed bin size) and `inner`.
+  Measurements: `bin_size` (units of the values, the one of this round; of a
+    calibration round the one before), `calibrating`, `blind`, `zero_sum`,
+    `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root mean
+    square of an entry of the true sum), `wrap_probability` (fitted share of
+    wrapped entries), `predicted_nmse`, `num_clients` (in the sum),
+    `rejected_clients`, `bits_per_coordinate`, `bytes_per_client` (payload of the
+    residues) and `inner`.
+  Randomness: stochastic rounding draws one fresh seed per client and round;
+    leaves of a structure use streams of their own. Dither uses the round's seed.
+
+  Guarantees: with `Decoding.CENTRED` and a fixed bin size the result has mean
+    equal to the sum and variance at most `num_clients * bin_size**2 / 4` per
+    entry, if no entry of the rounded sum leaves half a period. With
+    `Decoding.POSTERIOR_MEAN` the expected error energy is at most that of the
+    sum itself, if entries are normal around 0, as after a rotation.
+  Limits: an entry outside half a period is off by a multiple of
+    `modulus * bin_size`. An entry of 2**30 bins or more, or of 2**21 periods, in
+    one client is replaced by a random residue.
+  Secure signals: beside the residues, two counts of clients, accepted and
+    rejected, by `tff.federated_secure_sum`.
+
+  Reference: Bonawitz et al. (2019, arXiv:1912.00131).
+  """
+
+  def __init__(
+      self,
+      inner_factory: tff.aggregators.UnweightedAggregationFactory,
+      *,
+      modulus: int,
+      bin_size: Union[float, tuning.WrappedNormalTuner],
+      rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+      decoding: quantization.Decoding = quantization.Decoding.CENTRED,
+      seed: Optional[int] = None,
+  ):
+    """Initializes the factory.
+
+    Args:
+      inner_factory: sums int32 structures modulo `modulus`, such as
+        `ModularSecureSumFactory`.
+      modulus: int in 2 .. 2**30.
+      bin_size: positive float for a fixed bin size, in units of the values, or
+        a `WrappedNormalTuner` of the same modulus and rounding.
+      rounding: `Rounding` of the clients.
+      decoding: `Decoding` of the server. With a tuner, calibration and blind
+        rounds are decoded to the posterior mean whatever is chosen.
+      seed: of the dither; int of 0 .. 2**63 - 1, or None to draw one in every
+        `initialize`.
+
+    Raises:
+      TypeError, ValueError: an argument is of the wrong kind or out of range,
+        or the tuner is of another modulus or rounding.
+    """
+    self._inner_factory = _checks.check_instance(
+        'inner_factory',
+        inner_factory,
+        tff.aggregators.UnweightedAggregationFactory,
+        'an unweighted aggregation factory',
+    )
+    modulus = _checks.check_modulus(modulus)
+    rounding = _checks.check_enum('rounding', rounding, quantization.Rounding)
+    decoding = _checks.check_enum('decoding', decoding, quantization.Decoding)
+    tuner = None
+    if isinstance(bin_size, tuning.WrappedNormalTuner):
+      tuner = bin_size
+      _checks.check_equal('bin_size.modulus', tuner.modulus, 'modulus', modulus)
+      _checks.check_equal(
+          'bin_size.rounding', tuner.rounding, 'rounding', rounding
+      )
+    else:
+      bin_size = _checks.check_float(
+          'bin_size', bin_size, at_least=1e-30, at_most=1e30
+      )
+    self._codec = _Codec(modulus, rounding, decoding, tuner, bin_size)
+    self._seed = _checks.check_seed(seed)
+
+  def create(self, value_type) -> tff.templates.AggregationProcess:
+    """Creates the process.
+
+    Args:
+      value_type: structure of float tensors of defined shape.
+
+    Returns:
+      A `tff.templates.AggregationProcess`.
+
+    Raises:
+      TypeError: `value_type` holds something else.
+    """
+    _value_types.check_floats(value_type)
+    codec = self._codec
+    settings = codec.settings
+
+    @tff.tensorflow.computation
+    def own_state():
+      return collections.OrderedDict(
+          settings=_settings.as_state(settings),
+          **_round_seed.initial_state(self._seed),
+          tuner=codec.initial_tuner_state(),
+      )
+
+    own_type = own_state.type_signature.result
+
+    @tff.tensorflow.computation(own_type)
+    def broadcast_values(state):
+      return codec.bin_sizes(state['tuner']), _round_seed.round_seed(state)
+
+    bins_type, seed_type = broadcast_values.type_signature.result
+
+    @tff.tensorflow.computation(value_type, bins_type, seed_type)
+    def encode(value, bin_sizes, shared_seed):
+      return codec.encode(value, bin_sizes, shared_seed, value_type)
+
+    residues_type, counts_type = encode.type_signature.result
+    inner_process = self._inner_factory.create(residues_type)
+
+    @tff.tensorflow.computation(own_type, residues_type, counts_type)
+    def decode(state, residues, counts):
+      result, tuner_state, measurements = codec.decode(
+          residues,
+          counts,
+          state['tuner'],
+          _round_seed.round_seed(state),
+          value_type,
+      )
+      next_state = collections.OrderedDict(
+          settings=_settings.checked(
+              state['settings'], settings, 'QuantizeModFactory'
+          ),
+          **_round_seed.next_state(state),
+          tuner=tuner_state,
+      )
+      return result, next_state, measurements
+
+    @tff.federated_computation
+    def init_fn():
+      own = tff.federated_eval(own_state, tff.SERVER)
+      return _join(own, inner_process.initialize())
+
+    @tff.federated_computation(
+        init_fn.type_signature.result,
+        tff.FederatedType(value_type, tff.CLIENTS),
+    )
+    def next_fn(state, value):
+      # Server to clients.
+      own = tff.federated_zip(
+          collections.OrderedDict((k, state[k]) for k in _OWN_FIELDS)
+      )
+      parameters = tff.federated_broadcast(
+          tff.federated_map(broadcast_values, own)
+      )
+
+      # Client computation.
+      encoded = tff.federated_map(
+          encode, (value, parameters[0], parameters[1])
+      )
+
+      # Inner aggregation.
+      inner = inner_process.next(state['inner'], encoded[0])
+      counts = tff.federated_secure_sum(encoded[1], max_input=1)
+
+      # Server computation.
+      result, own, measurements = tff.federated_map(
+          decode, (own, inner.result, counts)
+      )
+      measurements = tff.federated_zip(
+          collections.OrderedDict(
+              [(k, measurements[k]) for k in _MEASUREMENTS]
+              + [('inner', inner.measurements)]
+          )
+      )
+      return tff.templates.MeasuredProcessOutput(
+          state=_join(own, inner.state),
+          result=result,
+          measurements=measurements,
+      )
+
+    return tff.templates.AggregationProcess(init_fn, next_fn)
+
+
+_OWN_FIELDS = ('settings', 'seed', 'round', 'tuner')
+_MEASUREMENTS = (
+    'bin_size',
+    'calibrating',
+    'blind',
+    'zero_sum',
+    'modulus_too_small',
+    'sum_stddev',
+    'wrap_probability',
+    'predicted_nmse',
+    'num_clients',
+    'rejected_clients',
+    'bits_per_coordinate',
+    'bytes_per_client',
+)
+
+
+def _join(own, inner):
+  """Returns the factory's state with the inner one beside its own fields."""
+  fields = [(k, own[k]) for k in _OWN_FIELDS]
+  return tff.federated_zip(collections.OrderedDict(fields + [('inner', inner)]))
+
+
+class _Codec:
+  """The TensorFlow side of a round: one structure in, one structure out."""
+
+  def __init__(self, modulus, rounding, decoding, tuner, bin_size):
+    self._modulus = modulus
+    self._rounding = rounding
+    self._decoding = decoding
+    self._tuner = tuner
+    self._bin_size = bin_size
+
+  @property
+  def settings(self):
+    """What a restored state must agree on."""
+    return collections.OrderedDict(
+        state_format=_FORMAT,
+        modulus=self._modulus,
+        dither=int(self._rounding is quantization.Rounding.DITHER),
+    )
+
+  def initial_tuner_state(self):
+    """Returns the tuner's first state; empty for a fixed bin size."""
+    if self._tuner is None:
+      return collections.OrderedDict()
+    return self._tuner.initial_state()
+
+  def bin_sizes(self, tuner_state):
+    """Returns the round's bin sizes, float32 [NUM_STRIPES]."""
+    if self._tuner is None:
+      return tf.fill([quantization.NUM_STRIPES], tf.constant(self._bin_size))
+    return self._tuner.bin_sizes(tuner_state)
+
+  def encode(self, value, bin_sizes, shared_seed, value_type):
+    """Returns the residues and int32 (accepted, rejected) of one client."""
+    leaves = _value_types.flatten(value)
+    is_dither = self._rounding is quantization.Rounding.DITHER
+    seed = shared_seed if is_dither else _round_seed.private_seed()
+    is_finite = tf.reduce_all(
+        [tf.reduce_all(tf.math.is_finite(leaf)) for leaf in leaves]
+    )
+
+    def residues():
+      return [
+          quantization.encode(
+              tf.cast(leaf, _value_types.working_dtype(leaf.dtype)),
+              bin_sizes,
+              tf.random.experimental.stateless_fold_in(seed, index),
+              modulus=self._modulus,
+          )
+          for index, leaf in enumerate(leaves)
+      ]
+
+    def nothing():
+      return [tf.zeros(leaf.shape, tf.int32) for leaf in leaves]
+
+    encoded = tf.cond(is_finite, residues, nothing) if leaves else []
+    accepted = tf.cast(is_finite, tf.int32)
+    counts = collections.OrderedDict(accepted=accepted, rejected=1 - accepted)
+    return _value_types.pack(encoded, value_type), counts
+
+  def decode(self, residues, counts, tuner_state, shared_seed, value_type):
+    """Returns the decoded sum, the next tuner state and the measurements."""
+    specs = _value_types.leaf_specs(value_type)
+    num_clients = tf.cast(counts['accepted'], tf.float64)
+    bin_sizes = tf.cast(self.bin_sizes(tuner_state), tf.float64)
+    leaf_bins, fitted = self._fit(
+        _value_types.flatten(residues),
+        specs,
+        shared_seed,
+        num_clients,
+        bin_sizes,
+    )
+    calibrating = bin_sizes[-1] > bin_sizes[0]
+    leaves = [
+        self._decode_leaf(bins, spec, bin_sizes, fitted, calibrating)
+        for bins, spec in zip(leaf_bins, specs)
+    ]
+    next_tuner_state = collections.OrderedDict()
+    bin_size = tf.constant(self._bin_size) if self._tuner is None else None
+    if self._tuner is not None:
+      next_tuner_state = self._tuner.next_state(
+          tuner_state, fitted, num_clients
+      )
+      bin_size = tuner_state['bin_size']
+    has_clients = num_clients > 0.0
+    error = tuning.round_nmse(
+        fitted, bin_sizes, self._modulus, self._decoding
+    )
+    bits = max(1, math.ceil(math.log2(self._modulus)))
+    entries = sum(spec.shape.num_elements() for spec in specs)
+    values = dict(
+        bin_size=bin_size,
+        calibrating=calibrating,
+        blind=tf.logical_and(fitted.is_blind, has_clients),
+        zero_sum=fitted.is_zero,
+        modulus_too_small=tuning.modulus_is_too_small(
+            num_clients,
+            modulus=self._modulus,
+            rounding=self._rounding,
+            decoding=self._decoding,
+        ),
+        sum_stddev=tf.cast(fitted.sum_stddev, tf.float32),
+        wrap_probability=tf.cast(
+            tuning.wrap_probability(fitted, bin_sizes, self._modulus),
+            tf.float32,
+        ),
+        predicted_nmse=tf.cast(error, tf.float32),
+        num_clients=counts['accepted'],
+        rejected_clients=counts['rejected'],
+        bits_per_coordinate=tf.constant(bits, tf.int32),
+        bytes_per_client=tf.constant((entries * bits + 7) // 8, tf.int64),
+    )
+    measurements = collections.OrderedDict((k, values[k]) for k in _MEASUREMENTS)
+    return _value_types.pack(leaves, value_type), next_tuner_state, measurements
+
+  def _fit(self, residues, specs, shared_seed, num_clients, bin_sizes):
+    """Returns the centred bins of each leaf and one fit for all of them."""
+    leaf_bins = []
+    counts = raw_versines = decoded_versines = tf.zeros(
+        [quantization.NUM_STRIPES], tf.float64
+    )
+    for index, (leaf, spec) in enumerate(zip(residues, specs)):
+      size = spec.shape.num_elements()
+      if not size:
+        leaf_bins.append(None)
+        continue
+      bins = quantization.centred_bins(
+          leaf,
+          tf.random.experimental.stateless_fold_in(shared_seed, index),
+          num_clients,
+          modulus=self._modulus,
+          rounding=self._rounding,
+          dtype=_value_types.working_dtype(spec.dtype),
+      )
+      leaf_bins.append(bins)
+      counts += quantization.stripe_counts(size)
+      own = wrapped_normal.sum_versines(bins, self._modulus)
+      decoded_versines += own
+      if self._rounding is quantization.Rounding.DITHER:
+        raw = quantization.centre(quantization.to_stripes(leaf), self._modulus)
+        raw_versines += wrapped_normal.sum_versines(
+            tf.cast(raw, bins.dtype), self._modulus
+        )
+      else:
+        raw_versines += own
+    fitted = fitting.fit(
+        raw_versines,
+        decoded_versines,
+        counts,
+        bin_sizes,
+        num_clients,
+        modulus=self._modulus,
+        rounding=self._rounding,
+    )
+    return leaf_bins, fitted
+
+  def _decode_leaf(self, bins, spec, bin_sizes, fitted, calibrating):
+    """Returns one leaf of the sum in its own dtype."""
+    if bins is None:
+      return tf.zeros(spec.shape, spec.dtype)
+
+    def posterior():
+      return fitting.decode(bins, bin_sizes, fitted, modulus=self._modulus)
+
+    def centred():
+      return bins * tf.cast(bin_sizes, bins.dtype)
+
+    if self._decoding is quantization.Decoding.POSTERIOR_MEAN:
+      decoded = posterior()
+    elif self._tuner is None:
+      decoded = centred()
+    else:
+      lost = tf.logical_or(calibrating, fitted.is_blind)
+      decoded = tf.cond(lost, posterior, centred)
+    return tf.cast(quantization.from_stripes(decoded, spec.shape), spec.dtype)
