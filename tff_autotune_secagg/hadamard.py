@@ -7,7 +7,7 @@ and a Hadamard matrix over sqrt(D) is applied: the rotation R = HD of Bonawitz
 et al. (2019, arXiv:1912.00131), section 3. All entries of the matrix are
 +-1/sqrt(D), and D need not be a power of two: any m1 * m2 * 2**p will do with
 m1 and m2 among the orders up to 64 of the constructions of Sylvester and Paley
-(R. E. A. C. Paley, 1933, On orthogonal matrices). Padding is then at most 6 %
+(see `hadamard_matrices`). Padding is then at most 6 %
 from d = 1024 on and 1.5 % on average, where powers of two cost up to 100 %.
 
 The matrix is a Kronecker product of small ones, `factors(D)`, and is applied as
@@ -26,7 +26,6 @@ No TFF here: everything is NumPy, or TensorFlow on dense tensors.
 
 import functools
 import itertools
-from typing import Dict
 from typing import List
 from typing import Optional
 from typing import Tuple
@@ -50,11 +49,10 @@ _NUM_STRIPES = 16
 
 _BITS_PER_WORD = 32
 
-
 hadamard_matrix = hadamard_matrices.hadamard_matrix
 
 
-def _odd_products() -> Dict[int, Tuple[int, ...]]:
+def _odd_products():
   """Maps the odd part of an available order to its factors 4 * odd."""
   best = {}
   for pair in itertools.combinations_with_replacement(_ODD_PARTS, 2):
