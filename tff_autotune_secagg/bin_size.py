@@ -141,7 +141,7 @@ def operation(
 
   low = tf.math.log(2.0 * half_period * root / modulus)
   if rounding is quantization.Rounding.DITHER:
-    high = tf.math.log(1.0 / rounding_noise.MIN_DITHER_SPREAD) + 0.0 * low
+    high = -math.log(rounding_noise.MIN_DITHER_SPREAD) + 0.0 * low
   else:
     high = low + 30.0
 
