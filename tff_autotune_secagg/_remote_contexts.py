@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent import futures
 import functools
 import threading
 from typing import Any
@@ -15,6 +16,7 @@ import grpc
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _contexts
+from tff_autotune_secagg import _partition
 from tff_autotune_secagg import _worker_process
 
 _REMOTE_CHANNEL_OPTIONS = _worker_process.MESSAGE_OPTIONS + (
@@ -30,6 +32,9 @@ _REMOTE_CHANNEL_OPTIONS = _worker_process.MESSAGE_OPTIONS + (
 # How long a worker known to be lost may hold up a round before it is passed
 # over again.
 _PROBE_SECONDS = 0.2
+
+# As many computations as TFF's contexts keep.
+_COMPILED_CACHE_SIZE = 128
 
 
 def _compile(
@@ -74,29 +79,75 @@ class _RemoteWorker:
       return False
 
 
-class _OwnThreadContext(tff.framework.AsyncContext):
-  """Runs a context's computations in a thread of its own.
+class _WorkerContext:
+  """Runs computations on one worker, in a thread of its own.
 
-  TFF's gRPC calls block the event loop they run in, and the mergeable context
-  runs all its contexts in one. Without a thread each, the workers would take
-  turns.
+  TFF's gRPC calls block the event loop they run in, and TFF's own context for
+  several workers runs them all in one loop, where they take turns: of two
+  workers never were both busy.
   """
 
-  def __init__(self, context: tff.framework.AsyncContext):
-    self._context = context
+  def __init__(self, executors, compiler_fn):
+    self.executors = executors
+    self._context = tff.framework.AsyncExecutionContext(
+      executor_fn=executors,
+      compiler_fn=compiler_fn,
+      transform_args=tff.tensorflow.transform_args,
+      transform_result=tff.tensorflow.transform_result,
+    )
     self._loop = asyncio.new_event_loop()
     # A daemon, so that Ctrl-C need not wait for a remote computation.
     threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
-  async def invoke(self, comp: Any, arg: Any) -> Any:
-    return await asyncio.wrap_future(
-      asyncio.run_coroutine_threadsafe(
-        self._context.invoke(comp, arg), self._loop
-      )
+  def start(self, comp: Any, arg: Any) -> futures.Future:
+    return asyncio.run_coroutine_threadsafe(
+      self._context.invoke(comp, arg), self._loop
     )
 
   def close(self) -> None:
+    self.executors.close()
     self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+class _SplitContext(tff.framework.SyncContext):
+  """Splits clients over workers, adds up the workers' sums, goes on with those.
+
+  TFF's `MergeableCompExecutionContext` does the same with the same three parts
+  of a computation, but adds partial sums and lists clients' results in the
+  order in which workers happen to finish, and sends some client data twice.
+  """
+
+  def __init__(self, workers: Sequence[_WorkerContext]):
+    self._workers = workers
+    self._compile = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(_compile)
+
+  def invoke(self, comp: Any, arg: Any) -> Any:
+    form = self._compile(comp)
+    parameter_type = form.up_to_merge.type_signature.parameter
+    parts = _partition.split(arg, parameter_type, len(self._workers))
+    first, *others = self._run(form.up_to_merge, parts)
+    merge = self._workers[0].start
+    for other in others:
+      pair = tff.structure.Struct.unnamed(first, other)
+      first = merge(form.merge, pair).result()
+
+    result_type = form.after_merge.type_signature.result
+    if not _partition.has_client_values(result_type):
+      # What is left happens at the server: no client data need travel again.
+      parts = [_partition.without_clients(arg, parameter_type)]
+    if parameter_type is None:
+      arguments = [first]
+    else:
+      arguments = [tff.structure.Struct.unnamed(part, first) for part in parts]
+    results = self._run(form.after_merge, arguments)
+    return _partition.join(results, result_type)
+
+  def _run(self, comp: Any, arguments: Sequence[Any]) -> list[Any]:
+    running = [
+      worker.start(comp, argument)
+      for worker, argument in zip(self._workers, arguments)
+    ]
+    return [future.result() for future in running]
 
 
 class RemoteBackend:
@@ -115,33 +166,20 @@ class RemoteBackend:
           'tff_autotune_secagg.worker --port='
           f'{worker.address.rpartition(":")[2]}`.'
         )
-    # All workers run the same computations: compile each of them once. The size
-    # is that of TFF's own cache, which each context has besides.
-    self._compile_cached = functools.lru_cache(maxsize=128)(
+    # All workers run the same computations: compile each of them once.
+    self._compile_cached = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(
       tff.backends.native.desugar_and_transform_to_native
     )
     self._compile_lock = threading.Lock()
-    self._executors = []
-    self._threads = []
-    for worker in self._workers:
-      self._add_context(worker)
-    self.context = tff.framework.MergeableCompExecutionContext(
-      self._threads,
-      compiler_fn=_compile,
-      transform_result=tff.tensorflow.transform_result,
-    )
+    self._contexts = [
+      _WorkerContext(
+        _contexts.Executors(functools.partial(self._choose_stub, worker)),
+        self._compile_once,
+      )
+      for worker in self._workers
+    ]
+    self.context = _SplitContext(self._contexts)
     self.worker_pids: list[int] = []
-
-  def _add_context(self, worker: _RemoteWorker) -> None:
-    executors = _contexts.Executors(lambda: self._choose_stub(worker))
-    context = tff.framework.AsyncExecutionContext(
-      executor_fn=executors,
-      compiler_fn=self._compile_once,
-      transform_args=tff.tensorflow.transform_args,
-      transform_result=tff.tensorflow.transform_result,
-    )
-    self._executors.append(executors)
-    self._threads.append(_OwnThreadContext(context))
 
   def _compile_once(self, computation: tff.framework.ConcreteComputation):
     with self._compile_lock:
@@ -182,8 +220,6 @@ class RemoteBackend:
 
   def close(self) -> None:
     self._closed = True
-    for executors in self._executors:
-      executors.close()
-    for thread in self._threads:
-      thread.close()
+    for context in self._contexts:
+      context.close()
     self._close_channels()

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 import re
-from typing import Optional
-from typing import Union
+from typing import Optional, Union
 
 import tensorflow_federated as tff
 
