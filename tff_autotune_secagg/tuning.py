@@ -22,10 +22,6 @@ from tff_autotune_secagg import wrapped_normal
 _LADDER_BASE = 8e-10
 _LADDER_RATIO = 8.0
 
-# All residues are 0 if the updates are 0, or if they shrank a millionfold. After
-# this many such rounds in a row the tuner looks.
-_MAX_ZERO_ROUNDS = 2
-
 _SMALLEST_BIN = 1e-30
 _LARGEST_BIN = 1e30
 
@@ -35,14 +31,14 @@ class WrappedNormalTuner:
 
   A round either runs at one bin size, or calibrates: then the bins are a ladder
   over 13 decades from which any scale can be read. The first round calibrates,
-  and so does every round after one whose sum was blind.
+  and so does every round after one whose sum was blind, or 0 although clients
+  had something to send: then the updates shrank a millionfold.
 
   State: `bin_size` (float32, units of the values, finite and positive, 1.0 until
-    the first fit), `calibrating` (bool, the coming round is a calibration) and
-    `zero_rounds` (int32, rounds in a row whose residues were all 0).
+    the first fit) and `calibrating` (bool, the coming round is a calibration).
 
-  Guarantees: a round without clients, or the first with all residues 0, leaves
-    the bin size as it was.
+  Guarantees: a round without clients leaves the state as it was; one that is
+    blind or whose residues are all 0 leaves the bin size as it was.
 
   References: Bonawitz et al. (2019, arXiv:1912.00131), section 4, for the rule
     with a given `wrap_probability`; this package's `bin_size` for the automatic
@@ -99,7 +95,6 @@ class WrappedNormalTuner:
     return collections.OrderedDict(
         bin_size=tf.constant(1.0, tf.float32),
         calibrating=tf.constant(True),
-        zero_rounds=tf.constant(0, tf.int32),
     )
 
   def bin_sizes(self, state: collections.OrderedDict) -> tf.Tensor:
@@ -120,30 +115,22 @@ class WrappedNormalTuner:
     Args:
       state: the state whose `bin_sizes` the round used.
       fitted: the fit of the round's sum.
-      num_clients: float64 scalar, clients in the sum.
+      num_clients: float64 scalar, clients in the sum whose update is not 0.
 
     Returns:
       The next state, of the same types.
     """
     has_clients = num_clients > 0.0
-    is_zero = tf.logical_and(fitted.is_zero, has_clients)
-    learned = tf.logical_and(
-        has_clients,
-        tf.logical_not(tf.logical_or(fitted.is_zero, fitted.is_blind)),
-    )
+    lost = tf.logical_or(fitted.is_zero, fitted.is_blind)
+    learned = tf.logical_and(has_clients, tf.logical_not(lost))
     learned = tf.logical_and(learned, fitted.sum_stddev > 0.0)
     proposal = self._propose(fitted, num_clients)
-    zero_rounds = tf.where(is_zero, state['zero_rounds'] + 1, 0)
-    zero_rounds = tf.where(has_clients, zero_rounds, state['zero_rounds'])
-    lost = tf.logical_or(
-        tf.logical_and(has_clients, fitted.is_blind),
-        zero_rounds >= _MAX_ZERO_ROUNDS,
+    calibrating = tf.logical_or(
+        state['calibrating'], tf.logical_and(has_clients, lost)
     )
-    calibrating = tf.logical_or(state['calibrating'], lost)
     return collections.OrderedDict(
         bin_size=tf.where(learned, proposal, state['bin_size']),
         calibrating=tf.where(learned, False, calibrating),
-        zero_rounds=tf.minimum(zero_rounds, _MAX_ZERO_ROUNDS),
     )
 
   def _propose(self, fitted, num_clients):
