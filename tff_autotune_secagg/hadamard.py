@@ -13,8 +13,8 @@ from d = 1024 on and 1.5 % on average, where powers of two cost up to 100 %.
 The matrix is a Kronecker product of small ones, `factors(D)`, and is applied as
 one small dense multiplication per factor. Measured on two x86-64 cores, radix
 16 costs least per bit of log2(D); the search for the factors weighs the stages
-accordingly. Besides its input and its result a transform holds one tensor of D
-values at most, and the work space of one matrix multiplication.
+accordingly. Beside its input and its result a transform holds one tensor of D
+values at a time.
 
 The layout of the result: input index (a, b, c) becomes output index (b, c, a),
 where a runs over the first factor. A run of neighbouring nonzero inputs that
@@ -26,9 +26,7 @@ No TFF here: everything is NumPy, or TensorFlow on dense tensors.
 
 import functools
 import itertools
-from typing import List
-from typing import Optional
-from typing import Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -125,7 +123,12 @@ def factors(order: int) -> Tuple[int, ...]:
       radices = _split_bits(left, num_stages)
       if radices is not None:
         candidates.append(stages + radices)
-  chosen = min(candidates, key=lambda c: sum(_MOVE_COST + r for r in c))
+
+  def rank(sizes):
+    uneven = all(size % _NUM_STRIPES for size in sizes)
+    return uneven, sum(_MOVE_COST + size for size in sizes)
+
+  chosen = min(candidates, key=rank)
   chosen.sort(key=lambda r: (r % _NUM_STRIPES != 0, r & (r - 1) != 0, -r))
   return tuple(chosen) or (1,)
 
