@@ -73,7 +73,8 @@ def fit(
     up to sixteen in a calibration round.
   """
   is_ladder = bin_sizes[-1] > bin_sizes[0]
-  is_zero = tf.reduce_sum(raw_versines) == 0.0
+  # Not `==`: on tensors of the graphs that TFF traces it compares identities.
+  is_zero = tf.equal(tf.reduce_sum(raw_versines), 0.0)
 
   def pooled(versines):
     total = tf.maximum(tf.reduce_sum(counts), 1.0)
@@ -191,7 +192,7 @@ def _information(
   information = 2.0 * num_entries * slope / tf.square(1.0 - tf.square(cosine))
   information *= tf.square(share)
   independent = spread >= rounding_noise.MIN_DITHER_SPREAD
-  equal = bin_sizes[0] == bin_sizes[-1]
+  equal = tf.equal(bin_sizes[0], bin_sizes[-1])
   usable = tf.logical_or(
       equal, tf.logical_and(cosine > _MIN_COSINE, independent)
   )

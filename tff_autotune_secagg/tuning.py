@@ -149,7 +149,7 @@ class WrappedNormalTuner:
       )
       observed = fitted.observed_stddev
       proposal = tf.where(
-          observed[0] == observed[-1],
+          tf.equal(observed[0], observed[-1]),
           2.0 * quantile * observed[0] / (self._modulus - 1),
           fixed.bin_per_stddev * fitted.sum_stddev,
       )
