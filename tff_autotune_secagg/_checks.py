@@ -100,6 +100,16 @@ def check_seed(seed: Any) -> Optional[int]:
   return None if seed is None else check_int('seed', seed, 0, 2**63 - 1)
 
 
+def refuse_type(name: str, rule: str, found: Any) -> TypeError:
+  """Returns the error for an argument whose TensorFlow or TFF type is wrong."""
+  return TypeError(f'`{name}` must be {rule}, found {found}.')
+
+
+def refuse_shape(name: str, shape: Any) -> ValueError:
+  """Returns the error for a tensor whose shape is not defined when traced."""
+  return ValueError(f'`{name}` must have a fully defined shape, found {shape}.')
+
+
 def refuse_leaf(rule: str, path: str, found: Any) -> TypeError:
   """Returns the error for one leaf of a `value_type` that breaks `rule`."""
   where = f' at {path!r}' if path else ''

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
+import logging
+import re
 import threading
-from typing import Any
-from typing import Optional
+from typing import Any, Optional
 
 import grpc
+import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_autotune_secagg import _settings
 from tff_autotune_secagg import _worker_process
 
 # As many as TFF's own factory keeps. An executor holds the values of one number
@@ -28,6 +31,47 @@ def _compile(
     computation
   )
   return tff.backends.native.desugar_and_transform_to_native(computation)
+
+
+def drop_unused_assertion_errors() -> None:
+  """Drops what TensorFlow logs about an assertion that TFF leaves unused.
+
+  Whoever creates a secure sum with bounds (zeroing, clipping, the metrics of
+  federated averaging) gets an error of eleven lines for it, and can do nothing
+  about it. Harmless if called twice.
+  """
+  tf.get_logger().addFilter(_is_not_unused_assertion)
+
+
+def _is_not_unused_assertion(record: logging.LogRecord) -> bool:
+  message = record.getMessage()
+  return not (
+    'Object was never used' in message and 'assert_less_equal' in message
+  )
+
+
+def raise_refused_state(error: grpc.RpcError) -> None:
+  """Raises one sentence instead of `error` if a factory refused its state.
+
+  Raises:
+    ValueError: `_settings.checked` found the settings of another factory.
+  """
+  refusal = re.search(
+    rf'\[({re.escape(_settings.REFUSAL)}[^\]]*)\]', str(error)
+  )
+  if refusal:
+    raise ValueError(refusal.group(1)) from None
+
+
+class LocalContext(tff.framework.SyncExecutionContext):
+  """TFF's context, in which a refused state is one sentence."""
+
+  def invoke(self, comp: Any, arg: Any) -> Any:
+    try:
+      return super().invoke(comp, arg)
+    except grpc.RpcError as error:
+      raise_refused_state(error)
+      raise
 
 
 class Executors(tff.framework.ExecutorFactory):
@@ -94,9 +138,10 @@ class LocalBackend:
     self._max_concurrent_clients = max_concurrent_clients
     self._closed = False
     self._stub = None
+    drop_unused_assertion_errors()
     self._process = self._start()
     self._executors = Executors(self._choose_stub)
-    self.context = tff.framework.SyncExecutionContext(
+    self.context = LocalContext(
       executor_fn=self._executors,
       compiler_fn=_compile,
       transform_args=tff.tensorflow.transform_args,

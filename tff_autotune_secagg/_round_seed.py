@@ -12,6 +12,9 @@ from typing import Optional
 
 import tensorflow as tf
 
+ROTATION_STREAM = 0
+DITHER_STREAM = 1
+
 
 def private_seed() -> tf.Tensor:
   """Draws an int64 seed [2] that differs by client and round.
@@ -28,12 +31,22 @@ def private_seed() -> tf.Tensor:
   )
 
 
-def initial_state(seed: Optional[int]) -> collections.OrderedDict:
-  """Returns `seed` (int64 [2], drawn if None) and `round` (int64, 0)."""
+def initial_state(
+    seed: Optional[int], stream: int
+) -> collections.OrderedDict:
+  """Returns the state before the first round.
+
+  Args:
+    seed: int of 63 bits, or None to draw one.
+    stream: tells apart components that a user gives the same seed.
+
+  Returns:
+    `seed` (int64 [2]) and `round` (int64, 0).
+  """
   if seed is None:
     pair = private_seed()
   else:
-    pair = tf.constant([seed, 0], tf.int64)
+    pair = tf.constant([seed, stream], tf.int64)
   return collections.OrderedDict(seed=pair, round=tf.constant(0, tf.int64))
 
 

@@ -11,6 +11,9 @@ from typing import Mapping
 
 import tensorflow as tf
 
+# How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
+REFUSAL = 'The state was written with'
+
 
 def as_state(settings: Mapping[str, int]) -> collections.OrderedDict:
   """Returns the settings as named int64 scalars."""
@@ -33,15 +36,15 @@ def checked(
     Tensors equal to `state`.
 
   Raises:
-    tf.errors.InvalidArgumentError: when run, if one differs.
+    tf.errors.InvalidArgumentError: when run, if one differs. The contexts of
+      `simulation` turn it into a ValueError.
   """
   checks = []
   for name, value in settings.items():
     wanted = tf.constant(value, tf.int64)
     message = tf.strings.format(
-        f'The state was written with `{name}` {{}}, but this {owner} has'
-        f' `{name}` {value}: start from `initialize()` or use the settings of the'
-        ' checkpoint.',
+        f'{REFUSAL} `{name}` {{}}, but this {owner} has `{name}` {value}:'
+        ' start from `initialize()` or use the settings of the checkpoint.',
         state[name],
     )
     checks.append(tf.debugging.Assert(tf.equal(state[name], wanted), [message]))

@@ -15,7 +15,6 @@ from tff_autotune_secagg import quantization
 from tff_autotune_secagg import quantize_mod
 from tff_autotune_secagg import rotation
 from tff_autotune_secagg import secure_sum
-from tff_autotune_secagg import simulation
 from tff_autotune_secagg import tuning
 
 # Smaller values are padded so that each of the sixteen stripes of a calibration
@@ -35,8 +34,9 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
   Types: `value_type` is any structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.
   State: that of `HadamardRotationFactory` around `QuantizeModFactory`.
-  Measurements: those of `QuantizeModFactory`, without `inner`.
-  Secure signals: the residues and two counts of clients, accepted and rejected.
+  Measurements: those of `QuantizeModFactory`.
+  Secure signals: the residues and two counts of clients: those whose update is
+    not 0, and rejected ones.
 
   Guarantees: with the default decoding the expected error of a round is at most
     the energy of the true sum, in every round; with the tuned bin size it is
@@ -126,7 +126,6 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
     Raises:
       TypeError: `value_type` holds something else.
     """
-    simulation.explain_missing_context()
     return self._factory.create(value_type)
 
 
@@ -172,7 +171,8 @@ def autotuned_secure_aggregator(
   default, whatever the number of clients, and no range to adapt.
 
   Secure signals: `AutotunedSecureSumFactory` and the mean around it send masked
-  sums only: residues, the weight, and counts of accepted and rejected clients.
+  sums only: residues, the weight, and counts of contributing and rejected
+  clients.
   `zeroing` adds whether the client's largest entry is below a quantile estimate,
   and whether the client was zeroed; `clipping` adds whether its norm is below
   another estimate, and whether it was clipped. All of them are secure sums.

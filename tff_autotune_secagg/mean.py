@@ -15,6 +15,7 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg import _value_types
+from tff_autotune_secagg import simulation
 
 # A weight travels as its whole part and its fraction in units of 2**-40, both
 # exact in int64 for up to 2**22 clients.
@@ -27,11 +28,16 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
 
   At clients: the value is multiplied by the weight. A client is rejected, and
     adds nothing to either sum, if its weight is negative, not finite or above
-    2**40, or an entry of its value or of the product is not finite.
+    2**40, or if the squares of the product do not have a finite sum (in float32
+    for leaves up to float32): an entry is not finite, or the norm is above 1.8e19,
+    where a rotation may overflow.
   At server: the sum of values is divided by the sum of weights; the mean is 0 if
     that is 0.
-  Types: `value_type` is a structure of float tensors, `weight_type` a float or
-    integer scalar.
+  Types: `value_type` is a structure of float16, bfloat16, float32 and float64
+    tensors, `weight_type` a float or integer scalar. The inner factory is created
+    for the same structure, in float64 for float64 leaves and float32 otherwise:
+    values times weights of hundreds overflow float16. The result type equals
+    `value_type`.
   State: `value` (that of the inner process).
   Measurements: `value` (those of the inner process), `weight_sum` (float32) and
     `rejected_clients` (int32).
@@ -68,9 +74,10 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
       TypeError: a type is another one.
     """
     _value_types.check_floats(value_type)
+    simulation.explain_missing_context()
     _check_weight_type(weight_type)
-    process = self._value_sum_factory.create(value_type)
     weigh, divide = _computations(value_type, weight_type)
+    process = self._value_sum_factory.create(weigh.type_signature.result[0])
 
     @tff.federated_computation
     def init_fn():
@@ -120,8 +127,9 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError: `value_type` holds something else.
     """
     _value_types.check_floats(value_type)
-    process = self._value_sum_factory.create(value_type)
+    simulation.explain_missing_context()
     weigh, divide = _computations(value_type, tff.TensorType(np.float32))
+    process = self._value_sum_factory.create(weigh.type_signature.result[0])
 
     @tff.federated_computation
     def init_fn():
@@ -139,6 +147,7 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
 
 
 def _check_sum_factory(factory):
+  """Returns the inner factory, or raises."""
   return _checks.check_instance(
       'value_sum_factory',
       factory,
@@ -149,12 +158,14 @@ def _check_sum_factory(factory):
 
 def _check_weight_type(weight_type):
   """Raises TypeError unless the type is a float or integer scalar."""
-  is_scalar = isinstance(weight_type, tff.TensorType) and not weight_type.shape
+  is_tensor = isinstance(weight_type, tff.TensorType)
+  # A shape of None is an unknown one.
+  is_scalar = is_tensor and weight_type.shape is not None
+  is_scalar = is_scalar and not len(weight_type.shape)
   dtype = tf.as_dtype(weight_type.dtype) if is_scalar else None
   if dtype is None or not (dtype.is_floating or dtype.is_integer):
-    raise TypeError(
-        '`weight_type` must be a float or integer scalar, found '
-        f'{weight_type}.'
+    raise _checks.refuse_type(
+        'weight_type', 'a float or integer scalar', weight_type
     )
 
 
@@ -199,10 +210,13 @@ def _computations(value_type, weight_type):
     is_valid = tf.logical_and(weight >= 0.0, weight <= MAX_WEIGHT)
     weight = tf.where(is_valid, weight, 0.0)
     leaves = _value_types.flatten(value)
-    products = [leaf * tf.cast(weight, leaf.dtype) for leaf in leaves]
-    # The value is looked at too: 0 weight times infinity is caught either way,
-    # but a product can overflow from a finite value.
-    finite = [tf.reduce_all(tf.math.is_finite(p)) for p in products]
+    products = []
+    for leaf in leaves:
+      dtype = _value_types.working_dtype(leaf.dtype)
+      products.append(tf.cast(leaf, dtype) * tf.cast(weight, dtype))
+    # 0 times infinity is NaN, so that the value needs no look of its own. The norm
+    # bounds the entries of every rotation: what passes here passes behind it.
+    finite = [tf.math.is_finite(tf.reduce_sum(tf.square(p))) for p in products]
     is_valid = tf.reduce_all(finite + [is_valid])
     products = [tf.where(is_valid, p, tf.zeros_like(p)) for p in products]
     weight = tf.where(is_valid, weight, 0.0)
@@ -215,18 +229,16 @@ def _computations(value_type, weight_type):
     return _value_types.pack(products, value_type), signals
 
   sums_type = weigh.type_signature.result[1]
+  specs = _value_types.leaf_specs(value_type)
 
-  @tff.tensorflow.computation(value_type, sums_type)
+  @tff.tensorflow.computation(weigh.type_signature.result[0], sums_type)
   def divide(value, sums):
     weight_sum = tf.cast(sums['whole'], tf.float64)
     weight_sum += tf.cast(sums['fraction'], tf.float64) / unit
     leaves = []
-    for leaf in _value_types.flatten(value):
-      dtype = _value_types.working_dtype(leaf.dtype)
-      mean = tf.math.divide_no_nan(
-          tf.cast(leaf, dtype), tf.cast(weight_sum, dtype)
-      )
-      leaves.append(tf.cast(mean, leaf.dtype))
+    for leaf, spec in zip(_value_types.flatten(value), specs):
+      mean = tf.math.divide_no_nan(leaf, tf.cast(weight_sum, leaf.dtype))
+      leaves.append(tf.cast(mean, spec.dtype))
     mean = _value_types.pack(leaves, value_type)
     return mean, tf.cast(weight_sum, tf.float32)
 

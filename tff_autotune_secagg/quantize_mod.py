@@ -15,6 +15,7 @@ from tff_autotune_secagg import _settings
 from tff_autotune_secagg import _value_types
 from tff_autotune_secagg import fitting
 from tff_autotune_secagg import quantization
+from tff_autotune_secagg import simulation
 from tff_autotune_secagg import tuning
 from tff_autotune_secagg import wrapped_normal
 
@@ -27,7 +28,8 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
 
   At clients: each entry is divided by the current bin size, rounded at random to
     a neighbouring integer and reduced to `0 .. modulus - 1`. A client with an
-    entry that is not finite sends zeros and is counted.
+    entry that is not finite sends zeros and is counted. So does one whose
+    entries are all 0, which adds no rounding noise and no dither to the sum.
   At server: a residue of the inner sum is read as the integer nearest to 0 in
     its class and multiplied by the same bin size, or decoded to its posterior
     mean.
@@ -41,7 +43,7 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
     calibration round the one before), `calibrating`, `blind`, `zero_sum`,
     `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root mean
     square of an entry of the true sum), `wrap_probability` (fitted share of
-    wrapped entries), `predicted_nmse`, `num_clients` (in the sum),
+    wrapped entries), `predicted_nmse`, `num_clients` (whose update is not 0),
     `rejected_clients`, `bits_per_coordinate`, `bytes_per_client` (payload of the
     residues) and `inner`.
   Randomness: stochastic rounding draws one fresh seed per client and round;
@@ -55,8 +57,8 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
   Limits: an entry outside half a period is off by a multiple of
     `modulus * bin_size`. An entry of 2**30 bins or more, or of 2**21 periods, in
     one client is replaced by a random residue.
-  Secure signals: beside the residues, two counts of clients, accepted and
-    rejected, by `tff.federated_secure_sum`.
+  Secure signals: beside the residues, two counts by
+    `tff.federated_secure_sum`: clients whose update is not 0, and rejected ones.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).
   """
@@ -125,6 +127,7 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError: `value_type` holds something else.
     """
     _value_types.check_floats(value_type)
+    simulation.explain_missing_context()
     codec = self._codec
     settings = codec.settings
 
@@ -132,7 +135,9 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
     def own_state():
       return collections.OrderedDict(
           settings=_settings.as_state(settings),
-          **_round_seed.initial_state(self._seed),
+          **_round_seed.initial_state(
+              self._seed, _round_seed.DITHER_STREAM
+          ),
           tuner=codec.initial_tuner_state(),
       )
 
@@ -270,13 +275,22 @@ class _Codec:
     return self._tuner.bin_sizes(tuner_state)
 
   def encode(self, value, bin_sizes, shared_seed, value_type):
-    """Returns the residues and int32 (accepted, rejected) of one client."""
+    """Returns the residues and int32 (contributing, rejected) of one client.
+
+    An update of zeros does not contribute: it is exact, so that neither rounding
+    noise nor dither may be accounted for it.
+    """
     leaves = _value_types.flatten(value)
     is_dither = self._rounding is quantization.Rounding.DITHER
     seed = shared_seed if is_dither else _round_seed.private_seed()
     is_finite = tf.reduce_all(
         [tf.reduce_all(tf.math.is_finite(leaf)) for leaf in leaves]
     )
+    # Not `==`: on tensors of the graphs that TFF traces it compares identities.
+    is_zero = tf.reduce_all(
+        [tf.reduce_all(tf.equal(leaf, tf.zeros_like(leaf))) for leaf in leaves]
+    )
+    contributes = tf.logical_and(is_finite, tf.logical_not(is_zero))
 
     def residues():
       return [
@@ -292,15 +306,17 @@ class _Codec:
     def nothing():
       return [tf.zeros(leaf.shape, tf.int32) for leaf in leaves]
 
-    encoded = tf.cond(is_finite, residues, nothing) if leaves else []
-    accepted = tf.cast(is_finite, tf.int32)
-    counts = collections.OrderedDict(accepted=accepted, rejected=1 - accepted)
+    encoded = tf.cond(contributes, residues, nothing) if leaves else []
+    counts = collections.OrderedDict(
+        contributing=tf.cast(contributes, tf.int32),
+        rejected=tf.cast(tf.logical_not(is_finite), tf.int32),
+    )
     return _value_types.pack(encoded, value_type), counts
 
   def decode(self, residues, counts, tuner_state, shared_seed, value_type):
     """Returns the decoded sum, the next tuner state and the measurements."""
     specs = _value_types.leaf_specs(value_type)
-    num_clients = tf.cast(counts['accepted'], tf.float64)
+    num_clients = tf.cast(counts['contributing'], tf.float64)
     bin_sizes = tf.cast(self.bin_sizes(tuner_state), tf.float64)
     leaf_bins, fitted = self._fit(
         _value_types.flatten(residues),
@@ -344,7 +360,7 @@ class _Codec:
             tf.float32,
         ),
         predicted_nmse=tf.cast(error, tf.float32),
-        num_clients=counts['accepted'],
+        num_clients=counts['contributing'],
         rejected_clients=counts['rejected'],
         bits_per_coordinate=tf.constant(bits, tf.int32),
         bytes_per_client=tf.constant((entries * bits + 7) // 8, tf.int64),

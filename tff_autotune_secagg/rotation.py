@@ -91,7 +91,9 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     def own_state():
       return collections.OrderedDict(
           settings=_settings.as_state(settings),
-          **_round_seed.initial_state(self._seed),
+          **_round_seed.initial_state(
+              self._seed, _round_seed.ROTATION_STREAM
+          ),
       )
 
     @tff.tensorflow.computation(own_state.type_signature.result)

@@ -11,6 +11,7 @@ import tensorflow_federated as tff
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg import _value_types
 from tff_autotune_secagg import quantization
+from tff_autotune_secagg import simulation
 
 
 class ModularSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
@@ -55,6 +56,7 @@ class ModularSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError: `value_type` holds something else.
     """
     _value_types.check_integers(value_type)
+    simulation.explain_missing_context()
     modulus = self._modulus
     is_power_of_two = modulus & (modulus - 1) == 0
     wire_dtype = np.int32 if is_power_of_two else np.int64
