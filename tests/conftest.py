@@ -15,3 +15,8 @@ def pytest_configure():
   """Lets tests read absl flags, as `absltest.TestCase.create_tempdir` does."""
   if not flags.FLAGS.is_parsed():
     flags.FLAGS.mark_as_parsed()
+
+
+def pytest_collection_modifyitems(items):
+  """Drops `test_session`, a method of `tf.test.TestCase` that is no test."""
+  items[:] = [item for item in items if item.name != 'test_session']

@@ -18,28 +18,29 @@ trap 'exit 130' INT TERM HUP
 mkdir "$work/checkout"
 git archive HEAD | tar -x -C "$work/checkout"
 
-python=${1:+$1/bin/python}
-[ -n "$python" ] || python=$(sh tools/find_python.sh)
-"$python" -m venv "$work/env"
 env_python=$work/env/bin/python
-site=$("$env_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 if [ -n "${1:-}" ]; then
+  pinned_python=$(cd "$1" && pwd)/bin/python
+  "$pinned_python" -m venv --without-pip "$work/env"
   # Python adds every folder that a .pth file names.
-  "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-    >"$site/pinned.pth"
+  "$pinned_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+    >"$("$env_python" -c \
+      'import sysconfig; print(sysconfig.get_path("purelib"))')/pinned.pth"
 else
+  "$(sh tools/find_python.sh)" -m venv "$work/env"
+  pinned_python=$env_python
   "$env_python" -m pip install --disable-pip-version-check --quiet --no-deps \
     -r requirements.txt
 fi
 
 cd "$work/checkout"
-"$env_python" -m build --no-isolation --outdir "$work/dist" >"$work/build.log" ||
-  { cat "$work/build.log"; exit 1; }
-"$env_python" -m pip install --disable-pip-version-check --quiet --no-deps \
-  "$work"/dist/*.whl
+"$pinned_python" -m build --no-isolation --outdir "$work/dist" \
+  >"$work/build.log" || { cat "$work/build.log"; exit 1; }
+"$pinned_python" -m pip --python "$env_python" install --no-deps --quiet \
+  --disable-pip-version-check "$work"/dist/*.whl
 
 # The tests look for files of the project, so they run in a checkout; but the
 # package that they find in it is the one that was installed.
 rm -rf tff_autotune_secagg build ./*.egg-info
-ln -s "$site/tff_autotune_secagg" tff_autotune_secagg
+ln -s "$work"/env/lib/python3*/site-packages/tff_autotune_secagg .
 "$env_python" -m pytest -m 'not slow' -p no:cacheprovider
