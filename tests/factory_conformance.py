@@ -258,8 +258,9 @@ class FactoryConformanceTest(absltest.TestCase, metaclass=abc.ABCMeta):
     self.next(process, first.state, values)
     again = self.next(process, state, values)
     np.testing.assert_array_equal(first.result, again.result)
-    tf.nest.map_structure(np.testing.assert_array_equal, first.state,
-                          again.state)
+    tf.nest.map_structure(
+      np.testing.assert_array_equal, first.state, again.state
+    )
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
 
   @property

@@ -117,9 +117,7 @@ class RotationExecutionTest(absltest.TestCase):
   def test_state_counts_rounds_and_keeps_the_seed(self):
     self.assertEqual(self._one.state['round'], 1)
     self.assertEqual(self._one.state['inner'], 1)
-    np.testing.assert_array_equal(
-      self._one.state['seed'], self._state['seed']
-    )
+    np.testing.assert_array_equal(self._one.state['seed'], self._state['seed'])
 
   def test_state_of_another_size_is_refused_in_one_sentence(self):
     state = self._process.initialize()
@@ -157,9 +155,9 @@ class RotationRepeatsTest(absltest.TestCase):
 
   def test_order_is_the_smallest_of_the_package(self):
     for dim in (1, 3, 74):
-      process_type = _factory().create(
-        tff.TensorType(np.float64, [dim])
-      ).next.type_signature
+      process_type = (
+        _factory().create(tff.TensorType(np.float64, [dim])).next.type_signature
+      )
       self.assertEqual(
         process_type.result.measurements.member.shape,
         (hadamard.padded_dim(dim),),

@@ -35,6 +35,7 @@ from tff_autotune_secagg.aggregators import AutotunedSecureSumFactory
 from tff_autotune_secagg.bin_size import optimal_wrap_probability
 from tff_autotune_secagg.bin_size import plan_modulus
 from tff_autotune_secagg.bin_size import predicted_nmse
+from tff_autotune_secagg.encoding_stage import QuantizeModEncodingStage
 from tff_autotune_secagg.flatten import FlattenFactory
 from tff_autotune_secagg.mean import SecureMeanFactory
 from tff_autotune_secagg.mean import SecureUnweightedMeanFactory
@@ -51,6 +52,7 @@ __all__ = [
     'FlattenFactory',
     'HadamardRotationFactory',
     'ModularSecureSumFactory',
+    'QuantizeModEncodingStage',
     'QuantizeModFactory',
     'Rounding',
     'SecureMeanFactory',
