@@ -578,7 +578,9 @@ def _autotuned(
   bits = math.ceil(math.log2(modulus))
   return Built(
       factory, bits,
-      _payload_bytes(bits, hadamard.padded_dim(info.num_values)), secure=True)
+      _payload_bytes(
+          bits, hadamard.padded_dim(
+              max(info.num_values, aggregators.MIN_DIM))), secure=True)
 
 
 NAMES: Tuple[str, ...] = tuple(_REGISTRY)
