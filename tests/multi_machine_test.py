@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from absl.testing import absltest
+from absl.testing import parameterized
 import numpy as np
 import portpicker
 import pytest
@@ -74,9 +75,11 @@ def tearDownModule():
   simulation.set_local_context()
 
 
-def _set_context(timeout_seconds: float = 60.0) -> None:
+def _set_context(timeout_seconds: float = 60.0, **options) -> None:
   simulation.set_remote_context(
-    [worker.address for worker in _workers], timeout_seconds=timeout_seconds
+    [worker.address for worker in _workers],
+    timeout_seconds=timeout_seconds,
+    **options,
   )
 
 
@@ -139,9 +142,12 @@ def _flat_bytes(structure) -> list:
 
 
 @pytest.mark.slow
-class TwoWorkersTest(absltest.TestCase):
-  def test_secure_modular_sum_is_exact_for_any_number_of_clients(self):
-    _set_context()
+class TwoWorkersTest(parameterized.TestCase):
+  @parameterized.named_parameters(
+    ('at_once', None), ('two_at_a_time', 2), ('one_at_a_time', 1)
+  )
+  def test_secure_modular_sum_is_exact_for(self, max_clients_per_call):
+    _set_context(max_clients_per_call=max_clients_per_call)
     process = tff.aggregators.SecureModularSumFactory(16).create(
       tff.types.TensorType(np.int32, [3])
     )
@@ -201,6 +207,14 @@ class TwoWorkersTest(absltest.TestCase):
     # Control: worker 2 repeating the draws of worker 1 doubles each error of a
     # half as large sum, and with it the variance.
     self.assertGreater(2 * variance - variance, 10 * standard_error)
+
+  def test_small_calls_take_turns_and_keep_the_order_of_clients(self):
+    _set_context(max_clients_per_call=2)
+    first, second = (worker.process.pid for worker in _workers)
+    # Seven clients in four calls.
+    self.assertEqual(
+      _client_pids(7), [first, second, second, first, first, second, second]
+    )
 
   def test_computation_without_clients_runs(self):
     _set_context()

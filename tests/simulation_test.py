@@ -368,6 +368,16 @@ class RemoteArgumentsTest(parameterized.TestCase):
       simulation.set_remote_context(['host:8000', address])
 
   @parameterized.named_parameters(
+    ('bool', True, TypeError, 'must be an int, found True (bool).'),
+    ('zero', 0, ValueError, 'must be at least 1, found 0.'),
+  )
+  def test_rejects_max_clients_per_call(self, value, error, message):
+    with self.assertRaisesWithLiteralMatch(
+      error, f'`max_clients_per_call` {message}'
+    ):
+      simulation.set_remote_context(['host:8000'], max_clients_per_call=value)
+
+  @parameterized.named_parameters(
     ('bool', True, TypeError, 'a float, found True (bool).'),
     ('text', '1', TypeError, "a float, found '1' (str)."),
     ('zero', 0, ValueError, 'positive and finite, found 0.'),

@@ -23,19 +23,23 @@ def has_client_values(type_spec: Optional[tff.types.Type]) -> bool:
 
 
 def split(
-  value: Any, type_spec: Optional[tff.types.Type], max_parts: int
+  value: Any,
+  type_spec: Optional[tff.types.Type],
+  *,
+  min_parts: int,
+  max_clients: Optional[int] = None,
 ) -> list[Any]:
   """Splits `value` into parts with their share of the clients each.
 
   Args:
     value: an argument of type `type_spec`, or None if that is None.
     type_spec: type of the parameter.
-    max_parts: at least 1.
+    min_parts: number of parts to make if there are as many clients, at least 1.
+    max_clients: clients in a part, at least 1; None for any number.
 
   Returns:
-    `max_parts` values, or as many as there are clients if those are fewer, but
-    at least one. Parts differ by at most one client, and clients keep their
-    order. Everything that is not per client is in all of them.
+    The least number of parts, at least one. They differ by at most one client,
+    and clients keep their order. Everything that is not per client is in each.
 
   Raises:
     TypeError: if a value at clients is not a sequence.
@@ -48,7 +52,9 @@ def split(
       f'{lengths}.'
     )
   num_clients = lengths[0] if lengths else 0
-  num_parts = max(1, min(max_parts, num_clients))
+  num_parts = max(1, min(min_parts, num_clients))
+  if max_clients is not None:
+    num_parts = max(num_parts, -(-num_clients // max_clients))
   borders = [num_clients * i // num_parts for i in range(num_parts + 1)]
   return [
     _select_clients(value, type_spec, slice(*ends))

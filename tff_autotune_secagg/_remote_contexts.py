@@ -8,8 +8,9 @@ import asyncio
 from collections.abc import Sequence
 from concurrent import futures
 import functools
+import itertools
 import threading
-from typing import Any
+from typing import Any, Optional
 
 from absl import logging
 import grpc
@@ -96,13 +97,23 @@ class _WorkerContext:
       transform_result=tff.tensorflow.transform_result,
     )
     self._loop = asyncio.new_event_loop()
+    self._turn: Optional[asyncio.Lock] = None  # Made in the loop that uses it.
     # A daemon, so that Ctrl-C need not wait for a remote computation.
     threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
   def start(self, comp: Any, arg: Any) -> futures.Future:
+    """Computes `comp(arg)` after all that was started before."""
     return asyncio.run_coroutine_threadsafe(
-      self._context.invoke(comp, arg), self._loop
+      self._invoke_in_turn(comp, arg), self._loop
     )
+
+  async def _invoke_in_turn(self, comp: Any, arg: Any) -> Any:
+    if self._turn is None:
+      self._turn = asyncio.Lock()
+    # Without turns, the worker would be sent the clients of several calls
+    # before it has finished one, which is what several calls are to prevent.
+    async with self._turn:
+      return await self._context.invoke(comp, arg)
 
   def close(self) -> None:
     self.executors.close()
@@ -117,43 +128,63 @@ class _SplitContext(tff.framework.SyncContext):
   order in which workers happen to finish, and sends some client data twice.
   """
 
-  def __init__(self, workers: Sequence[_WorkerContext]):
+  def __init__(
+    self,
+    workers: Sequence[_WorkerContext],
+    max_clients_per_call: Optional[int],
+  ):
     self._workers = workers
+    self._max_clients_per_call = max_clients_per_call
     self._compile = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(_compile)
 
   def invoke(self, comp: Any, arg: Any) -> Any:
     form = self._compile(comp)
     parameter_type = form.up_to_merge.type_signature.parameter
-    parts = _partition.split(arg, parameter_type, len(self._workers))
-    first, *others = self._run(form.up_to_merge, parts)
-    merge = self._workers[0].start
+    parts = _partition.split(
+      arg,
+      parameter_type,
+      min_parts=len(self._workers),
+      max_clients=self._max_clients_per_call,
+    )
+    merged, *others = self._run(form.up_to_merge, parts)
     for other in others:
-      pair = tff.structure.Struct.unnamed(first, other)
-      first = merge(form.merge, pair).result()
+      pair = tff.structure.Struct.unnamed(merged, other)
+      merged = self._workers[0].start(form.merge, pair).result()
 
     result_type = form.after_merge.type_signature.result
     if not _partition.has_client_values(result_type):
       # What is left happens at the server: no client data need travel again.
       parts = [_partition.without_clients(arg, parameter_type)]
     if parameter_type is None:
-      arguments = [first]
+      arguments = [merged]
     else:
-      arguments = [tff.structure.Struct.unnamed(part, first) for part in parts]
+      arguments = [tff.structure.Struct.unnamed(part, merged) for part in parts]
     results = self._run(form.after_merge, arguments)
     return _partition.join(results, result_type)
 
   def _run(self, comp: Any, arguments: Sequence[Any]) -> list[Any]:
     running = [
       worker.start(comp, argument)
-      for worker, argument in zip(self._workers, arguments)
+      for worker, argument in zip(itertools.cycle(self._workers), arguments)
     ]
-    return [future.result() for future in running]
+    try:
+      return [future.result() for future in running]
+    finally:
+      # Those not begun, after an error or Ctrl-C.
+      for future in running:
+        future.cancel()
 
 
 class RemoteBackend:
   """A context that splits each round's clients over worker machines."""
 
-  def __init__(self, addresses: Sequence[str], *, timeout_seconds: float):
+  def __init__(
+    self,
+    addresses: Sequence[str],
+    *,
+    max_clients_per_call: Optional[int],
+    timeout_seconds: float,
+  ):
     self._timeout_seconds = timeout_seconds
     self._closed = False
     self._workers = [_RemoteWorker(address) for address in addresses]
@@ -178,7 +209,7 @@ class RemoteBackend:
       )
       for worker in self._workers
     ]
-    self.context = _SplitContext(self._contexts)
+    self.context = _SplitContext(self._contexts, max_clients_per_call)
     self.worker_pids: list[int] = []
 
   def _compile_once(self, computation: tff.framework.ConcreteComputation):

@@ -53,19 +53,22 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
     RuntimeError: If the installed TFF has no worker. A computation raises it if
       the worker dies under it, and the computation after that gets a new one.
   """
-  _check_max_concurrent_clients(max_concurrent_clients)
+  _check_count('max_concurrent_clients', max_concurrent_clients)
   close()
   _set(_contexts.LocalBackend(max_concurrent_clients=max_concurrent_clients))
 
 
 def set_remote_context(
-  workers: Sequence[str], *, timeout_seconds: float = 10.0
+  workers: Sequence[str],
+  *,
+  max_clients_per_call: Optional[int] = None,
+  timeout_seconds: float = 10.0,
 ) -> None:
   """Makes secure sums run on several machines, without cryptography.
 
-  Splits the clients of a round into `len(workers)` runs of neighbours, in the
-  order in which they are passed. Each worker computes its clients and their
-  partial sum; one of them adds up the partial sums. Results have the types that
+  Splits the clients of a round evenly over the workers, in the order in which
+  they are passed. Each worker computes its clients and their partial sum; the
+  first one adds up the partial sums, in that order. Results have the types that
   they have on one machine. `python -m tff_autotune_secagg.worker --port=8000`
   starts a worker. Neither side proves who it is and nothing is encrypted: a
   worker runs whatever it is sent, so use a network that you trust.
@@ -83,15 +86,19 @@ def set_remote_context(
   Args:
     workers: Addresses 'host:port', at least one, all different; an IPv6 host
       in brackets.
+    max_clients_per_call: How many clients a worker is sent at a time, at least
+      1. It keeps all their updates until it has added them up, so this bounds
+      its memory. None sends each worker its whole share of the round at once.
     timeout_seconds: How long a worker may take to answer, above 0.
 
   Raises:
     TypeError: If an argument has the wrong type.
     ValueError: If an address is malformed or named twice, or there is none, or
-      `timeout_seconds` is out of range.
+      another argument is out of range.
     ConnectionError: If a worker does not answer. The former context stays.
   """
   _check_workers(workers)
+  _check_count('max_clients_per_call', max_clients_per_call)
   if isinstance(timeout_seconds, bool) or not isinstance(
     timeout_seconds, (int, float)
   ):
@@ -105,7 +112,9 @@ def set_remote_context(
       f'{timeout_seconds!r}.'
     )
   backend = _remote_contexts.RemoteBackend(
-    workers, timeout_seconds=timeout_seconds
+    workers,
+    max_clients_per_call=max_clients_per_call,
+    timeout_seconds=timeout_seconds,
   )
   close()
   _set(backend)
@@ -151,7 +160,7 @@ def worker_command(
   _check_int('port', port)
   if not 1 <= port <= _MAX_PORT:
     raise ValueError(f'`port` must be in 1..{_MAX_PORT}, found {port}.')
-  _check_max_concurrent_clients(max_concurrent_clients)
+  _check_count('max_concurrent_clients', max_concurrent_clients)
   return _worker_process.command(
     port, max_concurrent_clients=max_concurrent_clients
   )
@@ -191,14 +200,12 @@ def _check_int(name: str, value: object) -> None:
     )
 
 
-def _check_max_concurrent_clients(value: object) -> None:
+def _check_count(name: str, value: object) -> None:
   if value is None:
     return
-  _check_int('max_concurrent_clients', value)
+  _check_int(name, value)
   if value < 1:
-    raise ValueError(
-      f'`max_concurrent_clients` must be at least 1, found {value}.'
-    )
+    raise ValueError(f'`{name}` must be at least 1, found {value}.')
 
 
 def _check_workers(workers: object) -> None:
