@@ -90,17 +90,27 @@ def vector_of(value):
 class SumPlusOneFactory(tff.aggregators.UnweightedAggregationFactory):
   """A double: adds 1 to every entry of the sum, which it shows, and counts.
 
-  State: rounds so far. Measurements: the sum, before the 1 is added.
+  State: rounds so far. Measurements: the sum, before the 1 is added. With a
+  modulus, the result is reduced by it.
   """
 
+  def __init__(self, modulus=None):
+    self._modulus = modulus
+
   def create(self, value_type):
+    modulus = self._modulus
+
+    def plus_one(x):
+      x += tf.ones([], x.dtype)
+      return x if modulus is None else tf.math.floormod(x, modulus)
+
     @tff.federated_computation
     def init_fn():
       return tff.federated_value(np.int32(0), tff.SERVER)
 
     @tff.tensorflow.computation(value_type)
     def add_one(value):
-      return tf.nest.map_structure(lambda x: x + tf.ones([], x.dtype), value)
+      return tf.nest.map_structure(plus_one, value)
 
     @tff.tensorflow.computation(np.int32)
     def count(rounds):

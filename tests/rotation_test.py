@@ -181,7 +181,8 @@ class RotationErrorTest(parameterized.TestCase):
   def test_rejects_num_repeats(self, num_repeats, error, found):
     with self.assertRaisesWithLiteralMatch(
       error,
-      f'`num_repeats` must be an int of at least 1 and at most 8, found {found}.',
+      '`num_repeats` must be an int of at least 1 and at most 8, found'
+      f' {found}.',
     ):
       _factory(num_repeats=num_repeats)
 
