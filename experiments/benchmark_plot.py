@@ -1,0 +1,71 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The figure of the benchmark: how many times the reference each case takes."""
+
+from typing import Any, Dict, Sequence
+
+import matplotlib.pyplot as plt
+
+from experiments import benchmark_summary
+from experiments import plots
+
+_TITLES = {
+    'transform': 'Hadamard transform',
+    'encode': "a client's encoding",
+    'decode': "the server's decoding",
+    'round': 'a whole round',
+}
+
+
+def figure(rows: Sequence[Dict[str, Any]]):
+  """Returns a figure with one panel for each group in `rows`.
+
+  Args:
+    rows: of `benchmark.run`.
+  """
+  summary = benchmark_summary.summarize(rows)
+  groups = [g for g in _TITLES if any(row['group'] == g for row in summary)]
+  drawing, panels = plt.subplots(
+      1, len(groups), figsize=(4.6 * len(groups), 4.4), squeeze=False
+  )
+  for group, axes in zip(groups, panels[0]):
+    _panel(axes, group, [row for row in summary if row['group'] == group])
+  repeats = sorted({row['repeats'] for row in summary})
+  counts = ' or '.join(str(count) for count in repeats)
+  drawing.suptitle(
+      f'medians, with quartiles as bars; {counts} repeats', fontsize='medium'
+  )
+  drawing.tight_layout()
+  return drawing
+
+
+def _panel(axes, group, summary):
+  """Draws ratios against the size, a line for each case."""
+  lines = {}
+  for row in summary:
+    if row['case'] != row['reference']:
+      lines.setdefault((row['case'], row['num_clients']), []).append(row)
+  for index, ((case, num_clients), cells) in enumerate(lines.items()):
+    cells.sort(key=lambda row: row['dim'])
+    middle = [cell['per_reference'][1] for cell in cells]
+    below = [m - c['per_reference'][0] for m, c in zip(middle, cells)]
+    above = [c['per_reference'][2] - m for m, c in zip(middle, cells)]
+    label = f'{case}, {num_clients} clients' if num_clients else case
+    axes.errorbar(
+        [cell['dim'] for cell in cells],
+        middle,
+        yerr=[below, above],
+        label=label,
+        marker='o',
+        markersize=3,
+        capsize=2,
+        **plots.style(index),
+    )
+  axes.set_xscale('log', base=2)
+  axes.set_yscale('log')
+  axes.axhline(1.0, color='grey', linewidth=0.8)
+  axes.set_title(_TITLES[group], fontsize='medium')
+  axes.set_xlabel('values in the vector')
+  axes.set_ylabel(f"time over that of the reference, {summary[0]['reference']}")
+  axes.grid(alpha=0.3)
+  axes.legend(fontsize='x-small')
