@@ -11,7 +11,6 @@ given a gRPC channel to it through public names only.
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import socket
@@ -40,7 +39,7 @@ _END_TIMEOUT_SECONDS = 10.0
 # Python is gone, whatever ended it, `kill -9` included, and survives `execv`.
 # It is set here and not in a `preexec_fn`, which may deadlock in a process that
 # has threads (gRPC has). A parent that died before the call is noticed by the
-# changed parent id. On failure the worker still ends with a normal exit.
+# changed parent id. Where it fails, a normal exit still ends the worker.
 _LAUNCHER = """
 import os, sys
 try:
@@ -101,10 +100,9 @@ def _reserve_port() -> socket.socket:
 class WorkerProcess:
   """A `worker_binary` on this machine that ends no later than this process.
 
-  It ends by `end()`, at normal exit, after an unhandled exception, after
-  Ctrl-C, and by the kernel when this process is killed. It has its own session,
-  so that Ctrl-C in a terminal reaches Python alone, which may still want
-  results for a last checkpoint.
+  It ends by `end()`, and by the kernel when this process is gone. It has its
+  own session, so that Ctrl-C in a terminal reaches Python alone, which may
+  still want results for a last checkpoint.
   """
 
   def __init__(self, *, max_concurrent_clients: Optional[int] = None):
@@ -127,7 +125,6 @@ class WorkerProcess:
     if self._start_error is not None:
       self._reserved_port.close()
       raise self._start_error
-    atexit.register(self.end)
     self.channel = grpc.insecure_channel(
       f'localhost:{port}', _LOCAL_CHANNEL_OPTIONS
     )
@@ -199,7 +196,6 @@ class WorkerProcess:
     """Ends the worker and returns when it is gone. Harmless if repeated."""
     if os.getpid() != self._owner_pid:
       return  # A forked copy of Python exits; the worker is not its own.
-    atexit.unregister(self.end)
     # Killed and not asked: it holds nothing worth saving, and asked with
     # SIGINT or SIGTERM it first finishes what it computes.
     self._process.kill()

@@ -14,8 +14,10 @@ that runs the computations.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Sequence
 import math
+import os
 import re
 from typing import Optional, Union
 
@@ -28,9 +30,10 @@ from tff_autotune_secagg import _worker_process
 _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 _MAX_PORT = 2**16 - 1
 
-_backend: Union[
-  _contexts.LocalBackend, _remote_contexts.RemoteBackend, None
-] = None
+_Backend = Union[_contexts.LocalBackend, _remote_contexts.RemoteBackend]
+_backend: Optional[_Backend] = None
+# A forked copy of Python must leave the backend of its parent alone.
+_owner_pid = 0
 
 
 def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
@@ -77,7 +80,7 @@ def set_remote_context(
   `timeout_seconds` its clients are computed again by the other workers, with a
   warning. It gets its clients back once it answers again. Losing the last
   worker is an error. A machine that vanishes without closing its connections is
-  noticed after about five minutes.
+  noticed after about six minutes.
 
   Limits: TFF can split a computation only if no sum in it depends on another
     one. A process that clips by a quantile estimated in the same round cannot
@@ -120,6 +123,7 @@ def set_remote_context(
   _set(backend)
 
 
+@atexit.register
 def close() -> None:
   """Ends the context set last by this module, and its worker processes.
 
@@ -127,9 +131,9 @@ def close() -> None:
   Harmless if there is none, or if called twice. Remote workers keep running.
   """
   global _backend
-  if _backend is not None:
+  if _backend is not None and os.getpid() == _owner_pid:
     _backend.close()
-    _backend = None
+  _backend = None
 
 
 def worker_pids() -> list[int]:
@@ -187,9 +191,9 @@ def explain_missing_context() -> None:
   tff.framework.set_default_context(_contexts.ExplainingContext(current))
 
 
-def _set(backend: _contexts.Backend) -> None:
-  global _backend
-  _backend = backend
+def _set(backend: _Backend) -> None:
+  global _backend, _owner_pid
+  _backend, _owner_pid = backend, os.getpid()
   tff.framework.set_default_context(backend.context)
 
 
