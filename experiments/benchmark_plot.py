@@ -33,7 +33,7 @@ def figure(rows: Sequence[Dict[str, Any]]):
   repeats = sorted({row['repeats'] for row in summary})
   counts = ' or '.join(str(count) for count in repeats)
   drawing.suptitle(
-      f'medians, with quartiles as bars; {counts} repeats', fontsize='medium'
+      f'medians, with quartiles as bars; repeats: {counts}', fontsize='medium'
   )
   drawing.tight_layout()
   return drawing

@@ -82,6 +82,6 @@ def format_table(rows: Sequence[Row]) -> str:
     lines.append(
         f"| {row['group']} | {row['dim']:,} | {row['num_clients'] or ''} |"
         f" {row['case']} | {times[1]:.4g} ({times[0]:.4g}, {times[2]:.4g}) |"
-        f' {middle:.3g} ({low:.3g}, {high:.3g}) |'
+        f' {processor} | {middle:.3g} ({low:.3g}, {high:.3g}) |'
     )
   return '\n'.join(lines)
