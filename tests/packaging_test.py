@@ -109,7 +109,7 @@ class PackagingTest(absltest.TestCase):
       self._metadata.get_all('Requires-Dist'),
     )
     self.assertEqual(
-      self._metadata.get_payload(),
+      self._metadata.get_payload(decode=True).decode('utf-8'),
       (_PROJECT / 'README.md').read_text(encoding='utf-8'),
     )
 
