@@ -16,6 +16,7 @@ from absl import flags
 from experiments import baselines
 from experiments import datasets
 from experiments import federated_training
+from experiments import mean_estimation
 from experiments import models
 
 FLAGS = flags.FLAGS
@@ -88,7 +89,7 @@ def define_training() -> None:
        ['plain_mean', 'autotuned'],
        'Aggregator with its settings; may be repeated, one run for each. '
        f'{baselines.describe()}.')
-  _check('aggregator', baselines.parse)
+  _check('aggregator', mean_estimation.Config)
   _add('Seeds', flags.DEFINE_list, 'seeds', ['1'],
        'Seeds of sampling, batches, initial weights and aggregators; one run '
        'of every aggregator for each.')
@@ -118,18 +119,102 @@ def define_output() -> None:
        'Shrink everything to seconds, on random images: shows that it runs.')
 
 
-def training_configs() -> List[federated_training.Config]:
-  """One config for each seed and aggregator of the flags."""
+def define_mean_estimation() -> None:
+  """Defines the flags of `mean_estimation.Config` and of its combinations."""
+  _add('Vectors', flags.DEFINE_list, 'vectors', ['dense'],
+       f'Kinds of vectors, of {", ".join(mean_estimation.KINDS)}; recorded are '
+       'client updates of a training run with the settings below.')
+  _check('vectors', lambda kind: mean_estimation.Config('plain_mean',
+                                                        vectors=kind))
+  _add('Vectors', flags.DEFINE_integer, 'dim', 10_000,
+       'Entries of a synthetic vector.', lower_bound=1)
+  _add('Vectors', flags.DEFINE_integer, 'settling_rounds', 3,
+       'First rounds, which figures leave out.', lower_bound=0)
+  _add('Vectors', flags.DEFINE_list, 'bits', ['4', '8'],
+       'Bits per coordinate: what {bits} and {modulus} in an aggregator stand '
+       'for; {max} stands for the largest entry.')
+  _check('bits', _seed)
+
+
+def mean_estimation_configs() -> List[mean_estimation.Config]:
+  """All combinations of the flags, shrunken if `--smoke` says so."""
+  settings = dict(num_clients=FLAGS.clients_per_round, dim=FLAGS.dim,
+                  num_rounds=FLAGS.num_rounds,
+                  settling_rounds=FLAGS.settling_rounds)
+  run_seeds, bits = [_seed(s) for s in FLAGS.seeds], [int(b) for b in FLAGS.bits]
+  aggregators = FLAGS.aggregator
+  if FLAGS.smoke:
+    settings.update(num_clients=2, dim=100, num_rounds=2, settling_rounds=1)
+    run_seeds, bits, aggregators = run_seeds[:1], bits[-1:], aggregators[:2]
+  return mean_estimation.configs(
+      aggregators, bits, FLAGS.vectors, run_seeds, **settings)
+
+
+def define_plot(choices, with_results: bool = True) -> None:
+  """Defines the flags of binaries that draw.
+
+  Args:
+    choices: Further enum flags: name to (default, values, help).
+    with_results: Whether the binary reads results.
+  """
+  if with_results:
+    _add('Input', flags.DEFINE_list, 'results', None, 'Files of result rows.',
+         required=True)
+    _add('Input', flags.DEFINE_multi_string, 'select', [],
+         'Keep only rows whose config has this setting=value; may be repeated, '
+         'then all must hold. Values of one setting are separated by |, and a '
+         'prefix of the text is enough.')
+  _add('Output', flags.DEFINE_string, 'output', None,
+       'Picture to write; its suffix says how.', required=True)
+  _add('Output', flags.DEFINE_string, 'title', '', 'Written above.')
+  for name, (default, values, summary) in choices.items():
+    _add('Output', flags.DEFINE_enum, name, default, values, summary)
+
+
+def select_rows(rows):
+  """Keeps the rows that `--select` asks for.
+
+  Args:
+    rows: Joined rows.
+
+  Returns:
+    Those whose config has all the selected settings.
+
+  Raises:
+    ValueError: If none is left; the message says what there is.
+  """
+  kept = rows
+  for condition in FLAGS.select:
+    key, _, values = condition.partition('=')
+    before, kept = kept, [
+        r for r in kept if key in r['config'] and
+        str(r['config'][key]).startswith(tuple(values.split('|')))]
+    if not kept:
+      found = sorted({str(r['config'].get(key)) for r in before})
+      raise ValueError(
+          f'`select` must leave some rows, found none with {condition!r}; the '
+          f'values of {key!r} are {", ".join(found)}.')
+  return kept
+
+
+def recording_config() -> federated_training.Config:
+  """The training run whose client updates mean estimation records."""
+  return _training_config('plain_mean', FLAGS.seeds[0])
+
+
+def _training_config(aggregator, seed):
   fields = {name: getattr(FLAGS, name) for name in _FIELD_DEFAULTS
             if name in FLAGS and name not in ('aggregator', 'smoke')}
-  configs = [
-      federated_training.Config(
-          **fields, aggregator=aggregator, seed=_seed(seed))
-      for seed in FLAGS.seeds for aggregator in FLAGS.aggregator]
-  if FLAGS.smoke:
-    configs = [federated_training.smoke(c) for c in configs
-               if c.seed == configs[0].seed]
-  return configs
+  config = federated_training.Config(
+      **fields, aggregator=aggregator, seed=_seed(seed))
+  return federated_training.smoke(config) if FLAGS.smoke else config
+
+
+def training_configs() -> List[federated_training.Config]:
+  """One config for each seed and aggregator of the flags."""
+  run_seeds = FLAGS.seeds[:1] if FLAGS.smoke else FLAGS.seeds
+  return [_training_config(aggregator, seed)
+          for seed in run_seeds for aggregator in FLAGS.aggregator]
 
 
 def set_defaults_from_file(path: str) -> None:

@@ -34,7 +34,7 @@ def style(index: int) -> Dict[str, Any]:
               linestyle=_STYLES[index % len(_STYLES)])
 
 
-def label(aggregator: str, num_clients: Optional[int] = None) -> str:
+def label(aggregator: str) -> str:
   """A legend entry for an aggregator text, with bits where they are known."""
   scheme = baselines.parse(aggregator)
   settings = dict(scheme.settings)
@@ -176,6 +176,233 @@ def training_figure(rows: Sequence[Row], title: str = ''):
   note = repeats_note(max(repeats, 1))
   figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
+  return figure
+
+
+def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
+  """Accuracy by round with alpha and sigma/t in the legend.
+
+  The paper's figures 2 and 3.
+
+  Args:
+    rows: Joined round rows.
+    zoom: Whether to show only the later half of the rounds and the accuracies
+      that occur there.
+    title: Put above, before the number of repeats.
+  """
+  figure, axes = plt.subplots(figsize=(6.5, 4.5))
+  repeats = plot_series(axes, rows, accuracy, label_fn=alpha_label)
+  if zoom:
+    curves = series(rows, accuracy)
+    last = max(r[-1] for r, _, _, _ in curves.values())
+    # Curves that failed would squeeze all others into a line; the upper half of
+    # the curves decides what is shown.
+    finals = sorted(m[-1] for _, m, _, _ in curves.values())
+    shown = [m[r >= last / 2] for r, m, _, _ in curves.values()
+             if m[-1] >= finals[(len(finals) - 1) // 2]]
+    low = min(m.min() for m in shown if m.size)
+    high = max(m.max() for m in shown if m.size)
+    margin = max(0.05 * (high - low), 0.1)
+    axes.set(xlim=(last / 2, last), ylim=(low - margin, high + margin))
+  axes.set(xlabel='round', ylabel='test accuracy (%)')
+  axes.grid(alpha=0.3)
+  axes.legend(fontsize='small')
+  note = repeats_note(max(repeats, 1))
+  axes.set_title(f'{title} ({note})' if title else note, fontsize='medium')
+  figure.tight_layout()
+  return figure
+
+
+def tuning_figure(rows: Sequence[Row], title: str = ''):
+  """Bin size and estimated spread of an entry of the sum, by round."""
+  figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
+  names = (('bin_size', 'bin size (units of the summed values)'),
+           ('sum_stddev', 'estimated spread of the sum (same units)'))
+  repeats = 1
+  for axes, (name, text) in zip(panels, names):
+    repeats = max(repeats, plot_series(
+        axes, rows, measurement(name), label_fn=alpha_label))
+    axes.set(xlabel='round', ylabel=text, yscale='log')
+    axes.grid(alpha=0.3, which='both')
+  panels[0].legend(fontsize='small')
+  note = repeats_note(repeats)
+  figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
+  figure.tight_layout()
+  return figure
+
+
+def final_accuracies(rows: Sequence[Row]) -> List[Dict[str, Any]]:
+  """The last evaluation of every aggregator, over its repeats.
+
+  Returns:
+    For each aggregator a dict of `aggregator`, `bits_per_coordinate`,
+    `bytes_per_client`, `mean` and `interval` (half width) of the accuracy in
+    percent, and `repeats`.
+  """
+  last = {}
+  for row in rows:
+    if 'test_accuracy' in row:
+      known = last.get(row['run'])
+      if known is None or row['round'] > known['round']:
+        last[row['run']] = row
+  grouped = collections.OrderedDict()
+  for row in last.values():
+    grouped.setdefault(row['config']['aggregator'], []).append(row)
+  return [
+      dict(aggregator=aggregator,
+           bits_per_coordinate=members[0]['bits_per_coordinate'],
+           bytes_per_client=members[0]['bytes_per_client'],
+           mean=float(np.mean([accuracy(r) for r in members])),
+           interval=interval_width([accuracy(r) for r in members]),
+           repeats=len(members))
+      for aggregator, members in grouped.items()]
+
+
+# Families of aggregators share a marker and a colour in scatter plots.
+_FAMILIES = (
+    ('autotuned', 'this package', 'o'),
+    ('plain_mean', 'plain mean, 32-bit floats', 's'),
+    ('fixed_range', 'fixed range', 'v'),
+    ('secure_aggregator', 'TFF secure_aggregator', 'D'),
+    ('compression_aggregator', 'TFF compression_aggregator (not secure)', '^'),
+    ('ddp_secure_aggregator', 'TFF ddp_secure_aggregator, no noise', 'P'),
+    ('rotated_quantization', 'rotated quantization (not secure)', 'X'),
+    ('kashin', 'Kashin coefficients, same fit', '*'),
+)
+
+
+def family_style(name: str) -> Dict[str, Any]:
+  """Label, marker and colour of an aggregator's family."""
+  index = [family for family, _, _ in _FAMILIES].index(name)
+  _, text, marker = _FAMILIES[index]
+  return dict(label=text, marker=marker, color=COLOURS[index])
+
+
+def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
+  """Final accuracy against bytes per client and round, all aggregators."""
+  figure, axes = plt.subplots(figsize=(7, 4.5))
+  points = final_accuracies(rows)
+  for family, _, _ in _FAMILIES:
+    mine = [p for p in points
+            if baselines.parse(p['aggregator']).name == family]
+    if mine:
+      axes.errorbar(
+          [p['bytes_per_client'] for p in mine], [p['mean'] for p in mine],
+          [p['interval'] for p in mine], linestyle='none', capsize=3,
+          **family_style(family))
+  axes.set(xlabel='bytes per client and round', xscale='log',
+           ylabel='final test accuracy (%)')
+  axes.grid(alpha=0.3, which='both')
+  axes.legend(fontsize='small')
+  counts = sorted({p['repeats'] for p in points})
+  text = ' or '.join(map(str, counts))
+  note = (f'repeats: {text}' +
+          ('; bars: 95 % t-interval of the mean' if max(counts) > 1 else ''))
+  axes.set_title(f'{title} ({note})' if title else note, fontsize='medium')
+  figure.tight_layout()
+  return figure
+
+
+def wrapped_normal_figure(sigma_over_t: float = 0.5):
+  """A normal density and the same wrapped to [-t, t]: the paper's figure 1.
+
+  Args:
+    sigma_over_t: Spread of the normal in units of t.
+  """
+  figure, axes = plt.subplots(figsize=(6.5, 4))
+  x = np.linspace(-2, 2, 2001)
+  density = scipy.stats.norm.pdf(x, scale=sigma_over_t)
+  inside = np.abs(x) <= 1
+  wraps = np.arange(-3, 4)
+  wrapped = scipy.stats.norm.pdf(
+      x[:, np.newaxis] + 2 * wraps, scale=sigma_over_t).sum(axis=1)
+  axes.plot(x, density, label='normal', **style(0))
+  axes.plot(x[inside], wrapped[inside], label='wrapped to $[-t, t]$', **style(1))
+  axes.fill_between(x, density, where=~inside, color=COLOURS[0], alpha=0.3,
+                    linewidth=0, label='tails that wrap')
+  axes.fill_between(x[inside], density[inside], wrapped[inside],
+                    color=COLOURS[1], alpha=0.3, linewidth=0,
+                    label='where they end up')
+  for edge in (-1, 1):
+    axes.axvline(edge, color='black', linewidth=0.8, linestyle=':')
+  axes.set(xlabel='value of an entry of the rotated sum (units of $t$)',
+           ylabel='density', ylim=(0, None),
+           title=f'$\\sigma/t$ = {sigma_over_t:g}: an entry wraps with '
+           f'probability {2 * scipy.stats.norm.sf(1 / sigma_over_t):.2g}')
+  axes.legend(fontsize='small')
+  figure.tight_layout()
+  return figure
+
+
+def lattice_limit(bits, num_clients: int):
+  """Least error of ideal lattices under a modular sum, as a share of energy.
+
+  Each client's quantization to a fine lattice adds an error energy e per
+  coordinate; the sum of variance s + n e (s from the signal) must fit into the
+  cell of a coarse lattice of 4^bits times the fine one's size, whose second
+  moment is 4^bits e at best (both lattices ideal, Zamir 2014). The best linear
+  decoding then leaves n e s / (s + n e), that is n / 4^bits of s.
+
+  Args:
+    bits: Bits per coordinate, number or array.
+    num_clients: Number of summands.
+
+  Returns:
+    Error energy over the energy of the true sum, at most 1.
+  """
+  return np.minimum(1.0, num_clients / 4.0**np.asarray(bits))
+
+
+def nmse_figure(rows: Sequence[Row], title: str = ''):
+  """Error of the mean against bits per coordinate, a panel per kind of vector.
+
+  The median over the rounds after the tuner has settled, and over repeats.
+
+  Args:
+    rows: Joined rows of `mean_estimation.run`.
+    title: Put above.
+  """
+  kinds = list(collections.OrderedDict.fromkeys(
+      r['config']['vectors'] for r in rows))
+  columns = min(3, len(kinds))
+  lines = -(-len(kinds) // columns)
+  figure, panels = plt.subplots(
+      lines, columns, figsize=(4.2 * columns, 3.6 * lines), squeeze=False,
+      sharey=True)
+  for axes in panels.flat[len(kinds):]:
+    axes.set_visible(False)
+  limits, handles = [], {}
+  for axes, kind in zip(panels.flat, kinds):
+    mine = [r for r in rows if r['config']['vectors'] == kind and
+            r['round'] > r['config']['settling_rounds']]
+    points = {}
+    for row in mine:
+      name = row['config']['aggregator'].partition(':')[0]
+      points.setdefault(name, {}).setdefault(
+          row['bits_per_coordinate'], []).append(row['nmse'])
+    num_clients = mine[0]['config']['num_clients']
+    for name in [f for f, _, _ in _FAMILIES if f in points]:
+      bits = sorted(points[name])
+      # Exact sums have an error of 0, which a logarithm cannot show.
+      errors = [max(np.median(points[name][b]), 1e-14) for b in bits]
+      handles[name], = axes.plot(
+          bits, errors, linestyle='-', **family_style(name))
+      limits += bits
+    grid = np.linspace(min(limits), min(16, max(limits)), 100)
+    handles['limit'], = axes.plot(
+        grid, lattice_limit(grid, num_clients), color='gray', linestyle=':',
+        label='limit of ideal lattices')
+    axes.set(xlabel='bits per coordinate', yscale='log', title=kind)
+    axes.grid(alpha=0.3)
+  for axes in panels[:, 0]:
+    axes.set_ylabel('error energy / energy of the mean')
+  figure.legend(handles=list(handles.values()), fontsize='small', ncol=3,
+                loc='lower center')
+  repeats = len({r['config']['seed'] for r in rows})
+  figure.suptitle(
+      f'{title} ({repeats} repeats, median over settled rounds)'.strip(),
+      fontsize='medium')
+  figure.tight_layout(rect=(0, 0.06 + 0.03 / lines, 1, 1))
   return figure
 
 

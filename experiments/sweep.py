@@ -6,6 +6,7 @@ What the training binaries share: one progress bar over all runs, rows and
 checkpoints on disk after every round, resuming, and a clean end on Ctrl-C.
 """
 
+import dataclasses
 import datetime
 import os
 import sys
@@ -16,6 +17,7 @@ import tqdm
 
 from experiments import baselines
 from experiments import federated_training
+from experiments import mean_estimation
 from experiments import results
 from tff_autotune_secagg import simulation
 
@@ -221,6 +223,83 @@ class Sweep:
           'rounds': last['round'],
       })
     return summary
+
+
+class EstimationSweep:
+  """Runs of `mean_estimation` configs whose results go to one folder.
+
+  Attributes:
+    results: The `results.ResultsFile`.
+  """
+
+  def __init__(
+      self,
+      configs: Sequence[mean_estimation.Config],
+      *,
+      training: federated_training.Config,
+      output_dir: str,
+      data_dir: Optional[str] = None,
+      allow_download: bool = False,
+      quiet: bool = False,
+  ):
+    self._configs = list(configs)
+    self._training = training
+    self._data_options = dict(
+        data_dir=data_dir, allow_download=allow_download)
+    self._output_dir = output_dir
+    self._quiet = quiet
+    self._recorded = None
+    self.results = results.ResultsFile(os.path.join(output_dir, RESULTS_NAME))
+
+  def run(self) -> int:
+    """Runs what is not finished yet; returns 0, or the status after Ctrl-C."""
+    progress = _Progress(len(self._configs), self._quiet)
+    try:
+      simulation.set_local_context()
+      environment = results.environment()
+      runner = mean_estimation.Runner()
+      for number, config in enumerate(self._configs, 1):
+        progress.say(f'{number}/{len(self._configs)} {config.vectors} '
+                     f'{config.text(1.0)}')
+        self._run_one(runner, config, environment)
+        progress.advance(1)
+      return 0
+    except KeyboardInterrupt:
+      progress.close()
+      print('\nInterrupted. What was finished is in '
+            f'{self.results.path}. The same command with '
+            f'--output_dir={self._output_dir} continues from there.',
+            file=sys.stderr)
+      return INTERRUPTED_STATUS
+    finally:
+      progress.close()
+      simulation.close()
+
+  def _run_one(self, runner, config, environment):
+    recorded = config.vectors == mean_estimation.RECORDED
+    settings = dataclasses.asdict(config)
+    if recorded:
+      settings['training'] = self._training.asdict()
+    name = results.run_name(
+        {**settings, 'dataset': config.vectors, 'aggregator': config.text(1.0)})
+    if self.results.rounds(name)[-1:] == [config.num_rounds]:
+      return
+    # There are no checkpoints here: a run takes seconds.
+    self.results.drop_rounds_after(name, 0)
+    if not self.results.has_run(name):
+      self.results.append({
+          'kind': 'run', 'run': name, 'config': settings,
+          'environment': environment, 'started': results.now()})
+    vectors = (self._record() if recorded
+               else mean_estimation.synthetic_vectors(config))
+    for row in runner.run(config, vectors[:config.num_rounds]):
+      self.results.append({'kind': 'round', 'run': name, **row})
+
+  def _record(self):
+    if self._recorded is None:
+      data = federated_training.load_data(self._training, **self._data_options)
+      self._recorded = mean_estimation.record_updates(self._training, data)
+    return self._recorded
 
 
 def format_table(summary: Sequence[Dict[str, Any]]) -> str:

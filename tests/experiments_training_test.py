@@ -92,10 +92,11 @@ class ResumeTest(absltest.TestCase):
     data = federated_training.load_data(_CONFIG)
     cls._undisturbed = _numbers(federated_training.run(_CONFIG, data))
 
-  @classmethod
-  def tearDownClass(cls):
-    simulation.close()
-    super().tearDownClass()
+  def setUp(self):
+    super().setUp()
+    # A sweep closes the context that it finds.
+    simulation.set_local_context()
+    self.addCleanup(simulation.close)
 
   def test_rows_hold_the_numbers_of_each_round(self):
     self.assertEqual([r['round'] for r in self._undisturbed],

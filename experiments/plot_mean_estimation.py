@@ -1,0 +1,31 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+r"""Draws error against bits from the results of mean estimation. Runs nothing.
+
+  python -m experiments.plot_mean_estimation \
+      --results=experiments/results/mean_estimation.jsonl \
+      --output=experiments/figures/mean_estimation.png
+"""
+
+from absl import app
+from absl import flags
+
+from experiments import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments import flag_groups
+from experiments import plots
+from experiments import results
+
+del quiet  # Imported for its side effect.
+
+FLAGS = flags.FLAGS
+flag_groups.define_plot({})
+
+
+def main(argv):
+  del argv  # Unused.
+  rows = flag_groups.select_rows(results.read(*FLAGS.results))
+  print(plots.save(plots.nmse_figure(rows, title=FLAGS.title), FLAGS.output))
+
+
+if __name__ == '__main__':
+  app.run(main, flags_parser=flag_groups.parse)
