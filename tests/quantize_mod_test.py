@@ -184,9 +184,7 @@ class ResiduesTest(parameterized.TestCase):
     self.assertEqual(residues[3], 10**6 % modulus)
     self.assertEqual(residues[4], -(10**6) % modulus)
     self.assertEqual(output.measurements['bits_per_coordinate'], bits)
-    self.assertEqual(
-      output.measurements['bytes_per_client'], -(-7 * bits // 8)
-    )
+    self.assertEqual(output.measurements['bytes_per_client'], -(-7 * bits // 8))
 
   def assertAllInRange(self, values, low, high):
     self.assertGreaterEqual(np.min(values), low)
@@ -293,9 +291,7 @@ class TunerTest(absltest.TestCase):
     plain = np.sum(self._values, axis=0)
     first = self._run([self._values])
     self.assertTrue(first.measurements['calibrating'])
-    self.assertLess(
-      np.sum((first.result - plain) ** 2), 1.1 * np.sum(plain**2)
-    )
+    self.assertLess(np.sum((first.result - plain) ** 2), 1.1 * np.sum(plain**2))
     second = self._process.next(first.state, self._values)
     found = second.measurements
     self.assertFalse(found['calibrating'])

@@ -1,0 +1,107 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Federated averaging with the aggregator against the plain mean."""
+
+import collections
+import functools
+
+from absl.testing import absltest
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tests import factory_conformance
+from tff_autotune_secagg import aggregators
+
+setUpModule = factory_conformance.set_up_context
+
+_INPUTS, _OUTPUTS = 6, 3
+_SPEC = (
+  tf.TensorSpec([None, _INPUTS], tf.float32),
+  tf.TensorSpec([None, _OUTPUTS], tf.float32),
+)
+
+
+def _model():
+  layer = tf.keras.layers.Dense(
+    _OUTPUTS, kernel_initializer='zeros', input_shape=[_INPUTS]
+  )
+  return tff.learning.models.from_keras_model(
+    tf.keras.Sequential([layer]),
+    loss=tf.keras.losses.MeanSquaredError(),
+    input_spec=_SPEC,
+  )
+
+
+def _client_data(num_examples, seed):
+  """Linear regression on 2 batches, with targets of the client's own."""
+  rng = np.random.default_rng(seed)
+  x = rng.standard_normal([num_examples, _INPUTS]).astype(np.float32)
+  y = x @ rng.standard_normal([_INPUTS, _OUTPUTS]).astype(np.float32)
+  data = tf.data.Dataset.from_tensor_slices((x, y))
+  return data.batch((num_examples + 1) // 2)
+
+
+def _flat(weights):
+  return np.concatenate([np.ravel(w) for w in weights.trainable])
+
+
+class FedAvgTest(absltest.TestCase):
+  def _check_follows_plain_mean(self, build, **options):
+    """Each round's step of the global model is that of the plain mean."""
+    build = functools.partial(
+      build,
+      model_fn=_model,
+      client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+      server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0),
+    )
+    secure = build(
+      model_aggregator=aggregators.autotuned_secure_aggregator(
+        modulus=2**16, seed=1, **options
+      )
+    )
+    plain = build()
+    data = [_client_data(4 * i, seed=i) for i in (1, 2, 5, 9)]
+    secure_state, plain_state = secure.initialize(), plain.initialize()
+    losses = []
+    for number in range(4):
+      weights = secure.get_model_weights(secure_state)
+      secure_output = secure.next(secure_state, data)
+      plain_output = plain.next(
+        plain.set_model_weights(plain_state, weights), data
+      )
+      secure_state, plain_state = secure_output.state, plain_output.state
+      step = _flat(secure.get_model_weights(secure_state)) - _flat(weights)
+      plain_step = _flat(plain.get_model_weights(plain_state)) - _flat(weights)
+      metrics = secure_output.metrics
+      losses.append(metrics['client_work']['train']['loss'])
+      error = np.linalg.norm(step - plain_step) / np.linalg.norm(plain_step)
+      if number:
+        # The first round calibrates; then 16 bits leave about 1e-3.
+        self.assertLess(error, 0.01)
+      else:
+        self.assertLess(error, 1.5)
+    self.assertLess(losses[-1], losses[0])
+    self.assertEqual(losses, sorted(losses, reverse=True))
+    found = metrics['aggregator']
+    found = found.get('zeroing', found)['value']
+    self.assertEqual(found['bits_per_coordinate'], 16)
+    self.assertEqual(found['num_clients'], 4)
+    return collections.OrderedDict(found)
+
+  def test_weighted_follows_the_plain_mean(self):
+    found = self._check_follows_plain_mean(
+      tff.learning.algorithms.build_weighted_fed_avg
+    )
+    self.assertEqual(found['bytes_per_client'], 2048)  # 1024 entries.
+
+  def test_unweighted_follows_the_plain_mean(self):
+    self._check_follows_plain_mean(
+      tff.learning.algorithms.build_unweighted_fed_avg,
+      weighted=False,
+      zeroing=False,
+    )
+
+
+if __name__ == '__main__':
+  absltest.main()
