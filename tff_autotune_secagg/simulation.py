@@ -83,8 +83,8 @@ def set_remote_context(
   noticed after about six minutes.
 
   Limits: TFF can split a computation only if no sum in it depends on another
-    one. A process that clips by a quantile estimated in the same round cannot
-    run here; TFF then raises a ValueError.
+    sum of the same call; it refuses others with a ValueError. Sums that depend
+    on those of earlier rounds, as adaptive clipping does, are fine.
 
   Args:
     workers: Addresses 'host:port', at least one, all different; an IPv6 host
