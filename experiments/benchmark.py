@@ -29,6 +29,7 @@ class Config:
     dims: values in a vector, for everything but whole rounds.
     round_dims: values in a vector, for whole rounds.
     num_clients: clients in a round.
+    aggregators: names of the cases of whole rounds; none: all of them.
     repeats: timed calls of each local case.
     round_repeats: timed rounds of each aggregator.
     modulus: of the plugin's residues.
@@ -40,6 +41,7 @@ class Config:
   dims: Tuple[int, ...] = (2**17, 2**20, PAPER_DIM, 2**22, 2**24)
   round_dims: Tuple[int, ...] = (2**17, PAPER_DIM)
   num_clients: Tuple[int, ...] = (10, 100)
+  aggregators: Tuple[str, ...] = ()
   repeats: int = 7
   round_repeats: int = 5
   modulus: int = 256
@@ -87,6 +89,8 @@ def run(config: Config) -> Iterator[Row]:
       if dim * num_clients > config.max_round_values:
         continue
       # The second round of the plugin is the first with a tuned bin size.
-      calls = benchmark_cases.round_calls(dim, num_clients, config.modulus)
+      calls = benchmark_cases.round_calls(
+          dim, num_clients, config.modulus, config.aggregators
+      )
       for row in _time_in_turn(calls, config.round_repeats, warm_ups=2):
         yield dict(row, group='round', dim=dim, num_clients=num_clients)

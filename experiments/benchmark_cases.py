@@ -3,7 +3,7 @@
 """What `benchmark` times: the plugin's work, and that of TFF and TFMOT."""
 
 import importlib
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -217,8 +217,17 @@ class _Rounds:
     self._state = self._process.next(self._state, self._values).state
 
 
-def round_calls(dim: int, num_clients: int, modulus: int):
-  """Returns the aggregators as name to call; each call is the next round."""
+def round_calls(
+    dim: int, num_clients: int, modulus: int, names: Sequence[str] = ()
+):
+  """Returns the aggregators as name to call; each call is the next round.
+
+  Args:
+    dim: values in a client's vector.
+    num_clients: clients in a round.
+    modulus: of the plugin's residues.
+    names: of the cases wanted; all if empty.
+  """
   # A few distinct vectors: memory, not the sum, limits the number of clients.
   rng = np.random.default_rng(_SEED)
   vectors = [rng.standard_normal(dim, np.float32) for _ in range(4)]
@@ -226,4 +235,5 @@ def round_calls(dim: int, num_clients: int, modulus: int):
   return {
       name: _Rounds(factory, values)
       for name, factory in _aggregators(num_clients, modulus).items()
+      if not names or name in names
   }

@@ -35,6 +35,8 @@ flags.DEFINE_list(
     'Vector sizes of whole rounds.')
 flags.DEFINE_list(
     'num_clients', [str(n) for n in _DEFAULT.num_clients], 'Round sizes.')
+flags.DEFINE_list(
+    'aggregators', [], 'Names of the aggregators to time; none: all of them.')
 flags.DEFINE_integer('repeats', _DEFAULT.repeats, 'Timed calls of a case.', 1)
 flags.DEFINE_integer(
     'round_repeats', _DEFAULT.round_repeats, 'Timed rounds of a case.', 1)
@@ -50,6 +52,7 @@ def main(argv):
       dims=tuple(int(d) for d in FLAGS.dims),
       round_dims=tuple(int(d) for d in FLAGS.round_dims),
       num_clients=tuple(int(n) for n in FLAGS.num_clients),
+      aggregators=tuple(FLAGS.aggregators),
       repeats=FLAGS.repeats,
       round_repeats=FLAGS.round_repeats,
       modulus=FLAGS.modulus)
