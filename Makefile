@@ -9,7 +9,7 @@ UV_VERSION := 0.13.9
 # Foreign packages on these paths would shadow the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help env demo test test-fast lint format build-file wheel check-wheel lock \
+.PHONY: help env demo test test-fast lint format docs build-file wheel check-wheel lock \
   clean
 .DEFAULT_GOAL := help
 
@@ -36,6 +36,9 @@ lint: env ## Check style and format, change nothing
 format: env ## Format the sources and mend what the linter can mend
 	.venv/bin/python -m ruff check --fix .
 	.venv/bin/python -m ruff format .
+
+docs: env ## Write the API reference into build/docs/
+	@.venv/bin/python -m tools.build_docs build/docs
 
 build-file: env ## Write BUILD anew from the files that are there
 	.venv/bin/python -m tools.write_build

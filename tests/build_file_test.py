@@ -55,7 +55,7 @@ class BuildFileTest(absltest.TestCase):
   def test_every_file_has_one_target(self):
     files = {
       str(path.relative_to(_PROJECT))
-      for folder in ('tff_autotune_secagg', 'experiments', 'tests', 'tools')
+      for folder in write_build.FOLDERS
       for path in (_PROJECT / folder).rglob('*.py')
       if path.name != 'conftest.py'
     }

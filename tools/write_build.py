@@ -15,7 +15,7 @@ import pathlib
 from typing import Optional
 
 PROJECT = pathlib.Path(__file__).parent.parent
-FOLDERS = ('tff_autotune_secagg', 'experiments', 'tests', 'tools')
+FOLDERS = ('tff_autotune_secagg', 'examples', 'experiments', 'tests', 'tools')
 
 # A test that compiles computations or starts processes may need more than the
 # five minutes that Bazel gives to a `medium` one.
@@ -41,6 +41,7 @@ filegroup(
         "*",
         ".ci/**",
         "docs/**",
+        "examples/**",
         "experiments/**",
         "tests/**",
         "tff_autotune_secagg/**",
@@ -171,7 +172,7 @@ def _rules_of(path: pathlib.PurePath, project: pathlib.Path) -> list[str]:
       deps=deps,
     )
   ]
-  if path.parts[0] == 'experiments' and _has_main(tree):
+  if path.parts[0] in ('examples', 'experiments') and _has_main(tree):
     rules.append(
       _rule(
         'py_binary',
