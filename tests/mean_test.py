@@ -98,6 +98,7 @@ class WeightsTest(parameterized.TestCase):
     ('infinite', [0.0, -_INF], 1.0),
     ('infinite_of_weight_zero', [_INF, 0.0], 0.0),
     ('overflowing_product', [1e30, 0.0], 1e10),
+    ('norm_that_a_rotation_may_overflow', [3e19, 0.0], 1.0),
   )
   def test_client_with_a_bad_value_is_rejected_and_counted(self, bad, weight):
     output = self._next([[1, 2], bad, [3, -4]], [1.0, weight, 3.0])

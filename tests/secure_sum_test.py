@@ -3,6 +3,7 @@
 """Tests of `secure_sum`; the oracle is the sum of Python's integers."""
 
 import collections
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -11,6 +12,7 @@ import tensorflow_federated as tff
 
 from tests import factory_conformance
 from tff_autotune_secagg import secure_sum
+from tff_autotune_secagg import simulation
 
 setUpModule = factory_conformance.set_up_context
 
@@ -32,6 +34,12 @@ class ModularSecureSumConformanceTest(
 
 
 class ModularSecureSumTypeTest(absltest.TestCase):
+  def test_create_lets_a_missing_context_be_explained(self):
+    factory = secure_sum.ModularSecureSumFactory(modulus=8)
+    with mock.patch.object(simulation, 'explain_missing_context') as explain:
+      factory.create(tff.TensorType(np.int32))
+    explain.assert_called_once_with()
+
   def test_signature(self):
     value_type = tff.TensorType(np.int64, [3])
     process = secure_sum.ModularSecureSumFactory(modulus=257).create(value_type)

@@ -9,8 +9,8 @@
       | ModularSecureSumFactory    TFF's secure modular sum
     sum of the structure; its spread sets the next bin size
 
-`autotuned_secure_aggregator()` is the whole of it, ready for `model_aggregator=`
-of `tff.learning.algorithms.build_weighted_fed_avg`.
+`autotuned_secure_aggregator()` is the whole of it, ready for
+`model_aggregator=` of `tff.learning.algorithms.build_weighted_fed_avg`.
 
 Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131):
 

@@ -3,8 +3,8 @@
 """Random seeds inside TensorFlow computations.
 
 TFF traces a computation once, so that a draw in Python is the same in every
-round; and `tf.random.set_seed` before tracing would freeze the draws of stateful
-ops, which then repeat between clients. Both are avoided here.
+round; and `tf.random.set_seed` before tracing would freeze the draws of
+stateful ops, which then repeat between clients. Both are avoided here.
 """
 
 import collections

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The quantizer as a tensor_encoding stage of TensorFlow Model Optimization.
 
-The arithmetic is that of `QuantizeModFactory` with a fixed bin size. A stage can
-be composed with other stages by `EncoderComposer`, and TensorFlow Model
+The arithmetic is that of `QuantizeModFactory` with a fixed bin size. A stage
+can be composed with other stages by `EncoderComposer`, and TensorFlow Model
 Optimization has conformance tests for stages, which this one passes.
 """
 
@@ -40,9 +40,10 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
   Randomness: every execution of `encode` draws its own seed from the system's
     entropy.
 
-  Guarantees: encoding commutes with sum, and a decoded sum has mean equal to the
-    sum and variance at most `bin_size**2 / 4` per summand and entry, as long as
-    no entry of the rounded sum leaves half a period, `modulus * bin_size / 2`.
+  Guarantees: encoding commutes with sum, and a decoded sum has mean equal to
+    the sum and variance at most `bin_size**2 / 4` per summand and entry, as
+    long as no entry of the rounded sum leaves half a period,
+    `modulus * bin_size / 2`.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).
   """

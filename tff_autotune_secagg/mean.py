@@ -29,15 +29,15 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
   At clients: the value is multiplied by the weight. A client is rejected, and
     adds nothing to either sum, if its weight is negative, not finite or above
     2**40, or if the squares of the product do not have a finite sum (in float32
-    for leaves up to float32): an entry is not finite, or the norm is above 1.8e19,
-    where a rotation may overflow.
-  At server: the sum of values is divided by the sum of weights; the mean is 0 if
-    that is 0.
+    for leaves up to float32): an entry is not finite, or the norm is above
+    1.8e19, where a rotation may overflow.
+  At server: the sum of values is divided by the sum of weights; the mean is 0
+    if that is 0.
   Types: `value_type` is a structure of float16, bfloat16, float32 and float64
-    tensors, `weight_type` a float or integer scalar. The inner factory is created
-    for the same structure, in float64 for float64 leaves and float32 otherwise:
-    values times weights of hundreds overflow float16. The result type equals
-    `value_type`.
+    tensors, `weight_type` a float or integer scalar. The inner factory is
+    created for the same structure, in float64 for float64 leaves and float32
+    otherwise: values times weights of hundreds overflow float16. The result
+    type equals `value_type`.
   State: `value` (that of the inner process).
   Measurements: `value` (those of the inner process), `weight_sum` (float32) and
     `rejected_clients` (int32).
@@ -97,8 +97,8 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
 class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
   """Unweighted mean with secure sums only.
 
-  Like `SecureMeanFactory` with all weights 1: a client with an entry that is not
-  finite is rejected and does not count in the denominator.
+  Like `SecureMeanFactory` with all weights 1: a client with an entry that is
+  not finite is rejected and does not count in the denominator.
   """
 
   def __init__(
@@ -214,8 +214,8 @@ def _computations(value_type, weight_type):
     for leaf in leaves:
       dtype = _value_types.working_dtype(leaf.dtype)
       products.append(tf.cast(leaf, dtype) * tf.cast(weight, dtype))
-    # 0 times infinity is NaN, so that the value needs no look of its own. The norm
-    # bounds the entries of every rotation: what passes here passes behind it.
+    # 0 times infinity is NaN, so that the value needs no look of its own. The
+    # norm bounds the entries of every rotation: what passes here passes there.
     finite = [tf.math.is_finite(tf.reduce_sum(tf.square(p))) for p in products]
     is_valid = tf.reduce_all(finite + [is_valid])
     products = [tf.where(is_valid, p, tf.zeros_like(p)) for p in products]

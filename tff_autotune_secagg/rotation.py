@@ -20,15 +20,16 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
 
   At clients: each leaf x of d entries becomes H D x, a vector of the smallest
     Hadamard order that is at least d, with random signs D and an orthonormal
-    Hadamard matrix H; `num_repeats` times. Its entries then look like samples of
-    a normal of variance |x|^2 / order.
+    Hadamard matrix H; `num_repeats` times. Its entries then look like samples
+    of a normal of variance |x|^2 / order.
   At server: the inner result, which must be linear in the clients' vectors, is
     rotated back and cropped.
   Types: `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors. The inner factory is created for the same structure of vectors, in
     float64 for float64 leaves and float32 otherwise. The result type equals
     `value_type`.
-  State: `settings`, `seed` (int64 [2]), `round` (int64, rounds so far), `inner`.
+  State: `settings`, `seed` (int64 [2]), `round` (int64, rounds so far) and
+    `inner`.
   Measurements: those of the inner process.
   Randomness: the signs of a round come from the stored seed and the round
     number, so that all clients rotate alike and a restored state continues with
