@@ -213,19 +213,18 @@ def inverse_transform(x: tf.Tensor) -> tf.Tensor:
     x: float32 or float64 tensor [..., D], D static and an available order.
 
   Returns:
-    Tensor of the shape and dtype of `x`.
+    Tensor like `x`.
 
   Raises:
-    TypeError, ValueError: another dtype; D not known or not available.
+    TypeError, ValueError: as `transform`.
   """
   x = _check_tensor(x)
   order = x.shape[-1]
   sizes, matrices = _stage_matrices(order, x.dtype, transpose=True)
   y = x
+  is_vector = x.shape.rank == 1
   if len(sizes) > 1:  # (b, c, a) -> (a, b, c)
-    y = _multiply_last_to_front(
-        y, order, sizes[0], matrices[0], x.shape.rank == 1
-    )
+    y = _multiply_last_to_front(y, order, sizes[0], matrices[0], is_vector)
   inner = order // sizes[0]
   for size, matrix in zip(sizes[1:-1], matrices[1:-1]):
     inner //= size
@@ -237,8 +236,7 @@ def inverse_transform(x: tf.Tensor) -> tf.Tensor:
 def _multiply_last_to_front(y, order, size, matrix, is_vector):
   """Views y as [..., order / size, size], returns [..., size, order / size]."""
   # For a vector the two-dimensional product is much faster than a batch of one.
-  lead = [] if is_vector else [-1]
-  y = tf.reshape(y, lead + [order // size, size])
+  y = tf.reshape(y, ([] if is_vector else [-1]) + [order // size, size])
   return tf.matmul(matrix, y, transpose_b=True)
 
 
@@ -264,9 +262,8 @@ def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
       [1, num_words], seed, None, None, tf.int32, alg='philox'
   )
   shifts = tf.range(_BITS_PER_WORD, dtype=tf.int32)[:, tf.newaxis]
-  bits = tf.bitwise.bitwise_and(
-      tf.bitwise.left_shift(words, shifts), tf.int32.min
-  )
+  bits = tf.bitwise.left_shift(words, shifts)
+  bits = tf.bitwise.bitwise_and(bits, tf.int32.min)
   bits = tf.reshape(bits, [num_words * _BITS_PER_WORD])
   return bits if dim % _BITS_PER_WORD == 0 else bits[:dim]
 
@@ -315,8 +312,7 @@ def rotate(x: tf.Tensor, seed: tf.Tensor, num_repeats: int = 1) -> tf.Tensor:
   """
   x = _check_tensor(x)
   dim = x.shape[0]
-  padding = padded_dim(dim) - dim
-  y = tf.pad(x, [[0, padding]]) if padding else x
+  y = tf.pad(x, [[0, padded_dim(dim) - dim]]) if padded_dim(dim) > dim else x
   for repeat in range(num_repeats):
     y = transform(flip_signs(y, _repeat_seed(seed, repeat)))
   return y
