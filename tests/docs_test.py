@@ -1,0 +1,281 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that documents and docstrings name only what there is."""
+
+import ast
+import builtins
+import functools
+import html
+import importlib
+import json
+import pathlib
+import re
+import urllib.parse
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tools import build_docs
+
+_PROJECT = pathlib.Path(__file__).parent.parent
+_SOURCES = ('tff_autotune_secagg', 'examples', 'experiments', 'tools')
+
+_IN_BACKTICKS = re.compile(r'(?<!`)`([^`\n]+)`(?!`)')
+_NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*')
+_LINK = re.compile(r'\]\(([^)\s]+)\)')
+_FILE = re.compile(r'[\w.-]+(/[\w.-]+)*/[\w-]+\.(py|md|sh|ipynb|flags|png|txt)')
+
+# Names of others' that the texts mention; none of them is ours to rename.
+_FOREIGN = frozenset(
+  {
+    'EncoderComposer',  # TensorFlow Model Optimization.
+    '__del__',
+    'absl.testing',
+    'client_optimizer_fn',
+    'ensurepip',
+    'jax',
+    'jaxlib',
+    'make',
+    'model_fn',
+    'pip',
+    'python3',
+    'uv',
+  }
+)
+
+
+def _documents() -> list[pathlib.Path]:
+  # Not what an environment or a build holds.
+  return sorted(
+    path
+    for path in [*_PROJECT.glob('*.md'), *_PROJECT.glob('*/*.md')]
+    if not path.relative_to(_PROJECT).parts[0].startswith(('.', 'build'))
+  )
+
+
+def _text(document: pathlib.Path) -> str:
+  """The prose of a document, a notebook's included, without code blocks."""
+  text = document.read_text(encoding='utf-8')
+  if document.suffix == '.ipynb':
+    cells = json.loads(text)['cells']
+    text = '\n\n'.join(
+      ''.join(cell['source'])
+      for cell in cells
+      if cell['cell_type'] == 'markdown'
+    )
+  return re.sub(r'^ *```.*?^ *```', '', text, flags=re.DOTALL | re.MULTILINE)
+
+
+@functools.lru_cache(maxsize=None)
+def _known_names() -> frozenset[str]:
+  """All identifiers and all strings of one word in the project's code."""
+  names = set(dir(builtins))
+  for folder in _SOURCES:
+    names.add(folder)
+    for path in (_PROJECT / folder).glob('**/*.py'):
+      names.add(path.stem)
+      for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        for field in ('id', 'name', 'attr', 'arg', 'module'):
+          value = getattr(node, field, None)
+          if isinstance(value, str):
+            names.update(value.split('.'))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+          # Flags, settings and keys are strings in the code; prose is not one.
+          if ' ' not in node.value:
+            names.update(re.findall(r'[A-Za-z_]\w*', node.value))
+  for module in (tff.framework, tff.learning.templates, tff.program):
+    names.update(dir(module))
+  names.update(dir(tff.backends.native))
+  return frozenset(names)
+
+
+def _resolves(root, parts) -> bool:
+  for part in parts:
+    try:
+      root = getattr(root, part)
+    except AttributeError:
+      return False
+  return True
+
+
+def _is_broken(reference: str, known: frozenset[str]) -> bool:
+  """Whether a text in backticks is a name of something that is not there."""
+  name = reference.partition('(')[0].partition('=')[0].partition('[')[0]
+  if not _NAME.fullmatch(name) or name in _FOREIGN:
+    return False
+  if name.isupper() or (_PROJECT / name).exists():
+    return False  # An environment variable, or a file.
+  root, *parts = name.split('.')
+  if root == 'tff':
+    return not _resolves(tff, parts)
+  if root == 'tf':
+    return not _resolves(tf, parts)
+  if root == 'tff_autotune_secagg' and parts:
+    try:
+      importlib.import_module(name)
+      return False
+    except ImportError:
+      return not _resolves(importlib.import_module(root), parts)
+  if root == 'autotune':
+    return not _resolves(importlib.import_module('tff_autotune_secagg'), parts)
+  return not all(part in known for part in (root, *parts))
+
+
+def _broken_references(text: str, known: frozenset[str]) -> list[str]:
+  return [
+    reference
+    for reference in _IN_BACKTICKS.findall(text)
+    if _is_broken(reference, known)
+  ]
+
+
+def _slug(heading: str) -> str:
+  """The anchor that GitHub gives to a heading."""
+  return re.sub(r'[^\w\- ]', '', heading.lower()).strip().replace(' ', '-')
+
+
+def _broken_links(document: pathlib.Path, text: str) -> list[str]:
+  broken = []
+  for link in _LINK.findall(text):
+    url = urllib.parse.urlsplit(link)
+    if url.scheme:
+      continue
+    target = document.parent / url.path if url.path else document
+    if not target.exists():
+      broken.append(link)
+    elif url.fragment and target.suffix == '.md':
+      headings = re.findall(
+        r'^#+ (.*)$', target.read_text(encoding='utf-8'), re.MULTILINE
+      )
+      if url.fragment not in [_slug(heading) for heading in headings]:
+        broken.append(link)
+  return broken
+
+
+class DocumentsTest(absltest.TestCase):
+  def setUp(self):
+    super().setUp()
+    notebooks = sorted((_PROJECT / 'docs').glob('*.ipynb'))
+    self._texts = {path: _text(path) for path in [*_documents(), *notebooks]}
+
+  def _fail_with(self, broken: dict) -> None:
+    found = {str(p.relative_to(_PROJECT)): b for p, b in broken.items() if b}
+    self.assertEmpty(found, 'Broken references; mend them or what they name.')
+
+  def test_links_lead_somewhere(self):
+    self._fail_with({p: _broken_links(p, t) for p, t in self._texts.items()})
+
+  def test_names_exist(self):
+    known = _known_names()
+    self._fail_with(
+      {p: _broken_references(t, known) for p, t in self._texts.items()}
+    )
+
+  def test_files_exist(self):
+    self._fail_with(
+      {
+        path: [
+          reference
+          for reference in _IN_BACKTICKS.findall(text)
+          if _FILE.fullmatch(reference)
+          and not reference.startswith('build/')
+          and not (_PROJECT / reference).exists()
+          and not (path.parent / reference).exists()
+        ]
+        for path, text in self._texts.items()
+      }
+    )
+
+  def test_make_targets_exist(self):
+    makefile = (_PROJECT / 'Makefile').read_text(encoding='utf-8')
+    targets = re.findall(r'^([a-z-]+):', makefile, re.MULTILINE)
+    self._fail_with(
+      {
+        path: [
+          target
+          for target in re.findall(
+            r'(?:`|^)make ([a-z-]+)', path.read_text(encoding='utf-8'), re.M
+          )
+          if target not in targets
+        ]
+        for path in self._texts
+      }
+    )
+
+
+class ApiReferenceTest(absltest.TestCase):
+  def test_is_built_with_a_page_for_each_public_module(self):
+    folder = pathlib.Path(self.create_tempdir().full_path)
+    build_docs.build(folder)
+    for name in build_docs.module_names():
+      page = folder / (name.replace('.', '/') + '.html')
+      self.assertTrue(page.is_file(), name)
+    index = (folder / 'tff_autotune_secagg.html').read_text(encoding='utf-8')
+    for name in importlib.import_module('tff_autotune_secagg').__all__:
+      if not name.startswith('__'):
+        self.assertIn(name, index)
+    for page in folder.glob('**/*.html'):
+      for link in re.findall(r'href="([^"#]+)', page.read_text('utf-8')):
+        link = html.unescape(link)
+        is_script = '${' in link  # Filled in by the search box.
+        if not is_script and not urllib.parse.urlsplit(link).scheme:
+          self.assertTrue((page.parent / link).exists(), f'{page.name}: {link}')
+
+  def test_docstrings_name_what_exists(self):
+    known = _known_names()
+    broken = {}
+    for path in sorted((_PROJECT / build_docs.PACKAGE).glob('*.py')):
+      for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+          found = _broken_references(ast.get_docstring(node) or '', known)
+          if found:
+            where = f'{path.name}: {getattr(node, "name", "module")}'
+            broken[where] = found
+    self.assertEmpty(broken)
+
+  def test_sections_become_paragraphs(self):
+    self.assertEqual(
+      build_docs.set_out('Sums.\n\nTypes: a float.\nState: empty.\n'),
+      'Sums.\n\n\n**Types.** a float.\n\n**State.** empty.\n',
+    )
+
+
+class CheckerTest(parameterized.TestCase):
+  """The checks above can fail."""
+
+  @parameterized.named_parameters(
+    ('misspelt_class', 'HadamardRotatonFactory', True),
+    ('class', 'HadamardRotationFactory', False),
+    ('argument', 'wrap_probability=None', False),
+    ('old_argument', 'wrap_probabilty', True),
+    ('call', 'autotune.plan_modulus(num_clients=3)', False),
+    ('missing_in_package', 'autotune.plan_bits', True),
+    ('tff', 'tff.learning.programs.train_model', False),
+    ('missing_in_tff', 'tff.learning.programs.train', True),
+    ('module', 'tff_autotune_secagg.worker', False),
+    ('missing_module', 'tff_autotune_secagg.workers', True),
+    ('prose', '2 sqrt(n)', False),
+  )
+  def test_knows_a_broken_name(self, reference, is_broken):
+    self.assertEqual(_is_broken(reference, _known_names()), is_broken)
+
+  @parameterized.named_parameters(
+    ('file', '[a](install.md)', []),
+    ('heading', '[a](install.md#with-uv)', []),
+    ('missing_file', '[a](instal.md)', ['instal.md']),
+    (
+      'missing_heading',
+      '[a](install.md#with-conda)',
+      ['install.md#with-conda'],
+    ),
+    ('web', '[a](https://example.org/a.md)', []),
+  )
+  def test_knows_a_broken_link(self, text, broken):
+    document = _PROJECT / 'docs' / 'how_many_bits.md'
+    self.assertEqual(_broken_links(document, text), broken)
+
+
+if __name__ == '__main__':
+  absltest.main()
