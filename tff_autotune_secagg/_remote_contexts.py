@@ -169,6 +169,9 @@ class _SplitContext(tff.framework.SyncContext):
     ]
     try:
       return [future.result() for future in running]
+    except grpc.RpcError as error:
+      _contexts.raise_refused_state(error)
+      raise
     finally:
       # Those not begun, after an error or Ctrl-C.
       for future in running:
@@ -197,6 +200,7 @@ class RemoteBackend:
           'tff_autotune_secagg.worker --port='
           f'{worker.address.rpartition(":")[2]}`.'
         )
+    _contexts.drop_unused_assertion_errors()
     # All workers run the same computations: compile each of them once.
     self._compile_cached = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(
       tff.backends.native.desugar_and_transform_to_native
