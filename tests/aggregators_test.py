@@ -122,6 +122,32 @@ class AutotunedSecureSumTest(parameterized.TestCase):
         output.state['inner']['round'], state['inner']['round'] + 1
       )
 
+  def test_bin_size_stays_finite_and_positive_and_recovers(self):
+    """Whatever clients send. A sum that cannot be read makes a calibration."""
+    rounds = [
+      ('noise of a millionth', _client_values(3, scale=1e-6)),
+      ('largest floats', _client_values(3, scale=1e37)),
+      ('denormal floats', _client_values(3, scale=1e-39)),
+      ('not finite', _client_values(3, scale=np.nan)),
+      ('a millionfold growth', _client_values(3, scale=1e6)),
+    ]
+    settled = self._run([_client_values(3)] * 2)[-1].state
+    for name, values in rounds:
+      with self.subTest(name):
+        output = self._process.next(settled, values)
+        self.assertTrue(np.all(np.isfinite(output.result)))
+        for value in output.measurements.values():
+          if not isinstance(value, dict):
+            self.assertTrue(np.isfinite(value))
+        outputs = self._run([_client_values(3)] * 2, output.state)
+        for later in [output] + outputs:
+          bin_size = later.state['inner']['tuner']['bin_size']
+          self.assertTrue(np.isfinite(bin_size))
+          self.assertGreater(bin_size, 0.0)
+        self.assertLess(outputs[-1].measurements['predicted_nmse'], 0.02)
+    self.assertTrue(output.measurements['blind'])
+    self.assertTrue(output.state['inner']['tuner']['calibrating'])
+
 
 class SecureAggregatorTest(parameterized.TestCase):
   @parameterized.named_parameters(

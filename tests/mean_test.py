@@ -75,7 +75,7 @@ class WeightsTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('equal', 1.0, 1.0, [2.0, -1.0], 0),
     ('fractional', 0.25, 0.75, [2.5, -2.5], 0),
-    ('small', 2.0**-30, 2.0**-30, [2.0, -1.0], 0),
+    ('smallest', 2.0**-40, 2.0**-40, [2.0, -1.0], 0),
     ('large', 2.0**39, 2.0**39, [2.0, -1.0], 0),
     ('largest', 2.0**40, 0.0, [1.0, 2.0], 0),
     ('one_zero', 0.0, 5.0, [3.0, -4.0], 0),
