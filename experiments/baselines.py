@@ -318,6 +318,11 @@ class KashinFactory(tff.aggregators.UnweightedAggregationFactory):
 
 # --- The registry. ---
 
+
+class TooFewBitsError(ValueError):
+  """The bits per coordinate cannot carry the clients of a round."""
+
+
 _REQUIRED = object()
 
 
@@ -456,7 +461,7 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   # The most levels for which sums of all clients still fit into `bits`.
   num_levels = 2**bits // info.num_clients
   if num_levels < 2:
-    raise ValueError(
+    raise TooFewBitsError(
         f'`bits` of the aggregator \'fixed_range\' must be at least '
         f'{math.ceil(math.log2(2 * info.num_clients))} for {info.num_clients} '
         f'clients per round, found {bits}.')
@@ -510,11 +515,25 @@ def _compression_aggregator(info: Round, zeroing, clipping) -> Built:
                secure=False)
 
 
+def _allow_deep_computations():
+  """Lifts the limit of 100 nested messages on protocol buffers.
+
+  `tff.learning.ddp_secure_aggregator` inside federated averaging nests deeper,
+  and TFF then fails with "Error parsing message" and nothing else.
+  """
+  try:
+    from google._upb import _message  # The switch has no public name.
+  except ImportError:
+    return  # Another implementation of protocol buffers, without the limit.
+  _message.SetAllowOversizeProtos(True)
+
+
 @_register(
     'ddp_secure_aggregator',
     'tff.learning.ddp_secure_aggregator without noise; always an unweighted mean',
     bits=(int, 20), zeroing=(_boolean, True))
 def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
+  _allow_deep_computations()
   factory = tff.learning.ddp_secure_aggregator(
       noise_multiplier=0.0, expected_clients_per_round=info.num_clients,
       bits=bits, zeroing=zeroing)

@@ -9,7 +9,7 @@ prints the groups one by one.
 
 import dataclasses
 import sys
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Set
 
 from absl import flags
 
@@ -21,7 +21,12 @@ from experiments import models
 
 FLAGS = flags.FLAGS
 
+# To stay short, smoke runs leave out what comes after so many aggregators: each
+# must be compiled. The demo has as many.
+_SMOKE_AGGREGATORS = 4
+
 _groups: Dict[str, List[str]] = {}
+_checked: Set[str] = set()
 
 # Flags of these names become the fields of `federated_training.Config`.
 _FIELD_DEFAULTS = {
@@ -30,6 +35,8 @@ _FIELD_DEFAULTS = {
 
 
 def _add(group: str, define, name: str, *args, **kwargs) -> None:
+  if name in _groups.get(group, ()):
+    return  # Tests load several binaries into one process.
   define(name, *args, **kwargs)
   _groups.setdefault(group, []).append(name)
 
@@ -49,6 +56,9 @@ def _add_field(group, name, summary, lower_bound=None, default=None):
 
 def _check(name: str, parse) -> None:
   """Reports the `ValueError` of `parse` on any item as a flag error."""
+  if name in _checked:
+    return
+  _checked.add(name)
   def check(values):
     try:
       for value in values:
@@ -158,17 +168,31 @@ def define_plot(choices, with_results: bool = True) -> None:
     with_results: Whether the binary reads results.
   """
   if with_results:
-    _add('Input', flags.DEFINE_list, 'results', None, 'Files of result rows.',
-         required=True)
+    _add('Input', flags.DEFINE_list, 'results', None, 'Files of result rows.')
     _add('Input', flags.DEFINE_multi_string, 'select', [],
          'Keep only rows whose config has this setting=value; may be repeated, '
          'then all must hold. Values of one setting are separated by |, and a '
          'prefix of the text is enough.')
   _add('Output', flags.DEFINE_string, 'output', None,
-       'Picture to write; its suffix says how.', required=True)
+       'Picture to write; its suffix says how.')
   _add('Output', flags.DEFINE_string, 'title', '', 'Written above.')
   for name, (default, values, summary) in choices.items():
     _add('Output', flags.DEFINE_enum, name, default, values, summary)
+
+
+def require(*names: str) -> None:
+  """Exits with status 1 and a sentence if one of these flags is not given.
+
+  Not absl's `required`, which would hold for every binary of a process.
+
+  Args:
+    *names: Names of flags.
+  """
+  missing = [f'--{name}' for name in names if FLAGS[name].value is None]
+  if missing:
+    sys.stderr.write(f'These flags must be given: {", ".join(missing)}.\n'
+                     'Try --help.\n')
+    sys.exit(1)
 
 
 def select_rows(rows):
@@ -212,9 +236,11 @@ def _training_config(aggregator, seed):
 
 def training_configs() -> List[federated_training.Config]:
   """One config for each seed and aggregator of the flags."""
-  run_seeds = FLAGS.seeds[:1] if FLAGS.smoke else FLAGS.seeds
+  run_seeds, aggregators = FLAGS.seeds, FLAGS.aggregator
+  if FLAGS.smoke:
+    run_seeds, aggregators = run_seeds[:1], aggregators[:_SMOKE_AGGREGATORS]
   return [_training_config(aggregator, seed)
-          for seed in run_seeds for aggregator in FLAGS.aggregator]
+          for seed in run_seeds for aggregator in aggregators]
 
 
 def set_defaults_from_file(path: str) -> None:

@@ -23,6 +23,7 @@ flag_groups.define_plot({})
 
 def main(argv):
   del argv  # Unused.
+  flag_groups.require('results', 'output')
   rows = flag_groups.select_rows(results.read(*FLAGS.results))
   print(plots.save(plots.nmse_figure(rows, title=FLAGS.title), FLAGS.output))
 

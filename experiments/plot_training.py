@@ -33,6 +33,7 @@ flag_groups.define_plot(
 
 def main(argv):
   del argv  # Unused.
+  flag_groups.require('results', 'output')
   rows = flag_groups.select_rows(results.read(*FLAGS.results))
   path = plots.save(_FIGURES[FLAGS.figure](rows, title=FLAGS.title),
                     FLAGS.output)

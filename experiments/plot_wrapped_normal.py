@@ -16,12 +16,14 @@ del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 flag_groups.define_plot({}, with_results=False)
-flags.DEFINE_float('sigma_over_t', 0.5, 'Spread of the normal, in units of t.',
-                   lower_bound=1e-3)
+flags.DEFINE_float(
+    'sigma_over_t', 0.5, 'Spread of the normal, in units of t. Default: 0.5.',
+    lower_bound=1e-3)
 
 
 def main(argv):
   del argv  # Unused.
+  flag_groups.require('output')
   print(plots.save(
       plots.wrapped_normal_figure(FLAGS.sigma_over_t), FLAGS.output))
 

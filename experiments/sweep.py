@@ -259,9 +259,13 @@ class EstimationSweep:
       environment = results.environment()
       runner = mean_estimation.Runner()
       for number, config in enumerate(self._configs, 1):
-        progress.say(f'{number}/{len(self._configs)} {config.vectors} '
-                     f'{config.text(1.0)}')
-        self._run_one(runner, config, environment)
+        what = (f'{number}/{len(self._configs)} {config.vectors} '
+                f'{config.text(1.0)}')
+        progress.say(what)
+        try:
+          self._run_one(runner, config, environment)
+        except baselines.TooFewBitsError as e:
+          progress.say(f'{what} skipped: {e}')
         progress.advance(1)
       return 0
     except KeyboardInterrupt:
