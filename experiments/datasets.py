@@ -38,6 +38,7 @@ class ImageData:
     test_labels: As `train_labels`.
     num_classes: Number of classes.
   """
+
   name: str
   train_images: np.ndarray
   train_labels: np.ndarray
@@ -59,11 +60,12 @@ class ImageData:
     means, stddevs = [], []
     for channel in range(self.image_shape[-1]):
       counts = np.bincount(
-          self.train_images[..., channel].ravel(), minlength=256)
+          self.train_images[..., channel].ravel(), minlength=256
+      )
       values = np.arange(counts.size, dtype=np.float64)
       mean = np.average(values, weights=counts)
       means.append(mean)
-      stddevs.append(np.sqrt(np.average((values - mean)**2, weights=counts)))
+      stddevs.append(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
     # A channel without contrast would divide by zero.
     stddevs = [s if s > 0 else 1.0 for s in stddevs]
     return np.float32(means), np.float32(stddevs)
@@ -72,7 +74,8 @@ class ImageData:
 def _missing(name: str, path: str, advice: str) -> FileNotFoundError:
   return FileNotFoundError(
       f'The {name} file {os.path.basename(path)!r} was not found in '
-      f'{os.path.dirname(path)!r}. {advice}')
+      f'{os.path.dirname(path)!r}. {advice}'
+  )
 
 
 def load_digits(data_dir: Optional[str], allow_download: bool) -> ImageData:
@@ -82,13 +85,15 @@ def load_digits(data_dir: Optional[str], allow_download: bool) -> ImageData:
   """
   del data_dir, allow_download  # Ships with scikit-learn.
   from sklearn import datasets as sklearn_datasets  # Slow; needed only here.
+
   digits = sklearn_datasets.load_digits()
   images = digits.images.astype(np.uint8)[..., np.newaxis]
   labels = digits.target.astype(np.int32)
   order = np.random.default_rng(_DIGITS_SPLIT_SEED).permutation(len(labels))
   test, train = order[:_DIGITS_TEST_SIZE], order[_DIGITS_TEST_SIZE:]
-  return ImageData('UCI digits', images[train], labels[train], images[test],
-                   labels[test])
+  return ImageData(
+      'UCI digits', images[train], labels[train], images[test], labels[test]
+  )
 
 
 def _read_idx(path: str, magic: int, num_dims: int) -> np.ndarray:
@@ -99,18 +104,21 @@ def _read_idx(path: str, magic: int, num_dims: int) -> np.ndarray:
   if header[0] != magic:
     raise ValueError(
         f'{path!r} must be a gzipped IDX file with magic number {magic}, found '
-        f'{header[0]}. Download or install the file again.')
+        f'{header[0]}. Download or install the file again.'
+    )
   shape = tuple(int(size) for size in header[1:])
   data = np.frombuffer(content, np.uint8, offset=4 * (1 + num_dims))
   if data.size != np.prod(shape):
     raise ValueError(
         f'{path!r} must hold {int(np.prod(shape))} bytes of data, found '
-        f'{data.size}. Download or install the file again.')
+        f'{data.size}. Download or install the file again.'
+    )
   return data.reshape(shape)
 
 
 def load_fashion_mnist(
-    data_dir: Optional[str], allow_download: bool) -> ImageData:
+    data_dir: Optional[str], allow_download: bool
+) -> ImageData:
   """Fashion-MNIST (Xiao et al. 2017): 60,000 and 10,000 28x28 images.
 
   Args:
@@ -133,17 +141,20 @@ def load_fashion_mnist(
         if allow_download:
           return _from_keras('Fashion-MNIST', tf.keras.datasets.fashion_mnist)
         raise _missing(
-            'Fashion-MNIST', path,
+            'Fashion-MNIST',
+            path,
             'Install it on Debian or Ubuntu with `apt-get install '
             'dataset-fashion-mnist`, name the folder that has it with '
-            '--data_dir, or let Keras fetch it with --allow_download.')
+            '--data_dir, or let Keras fetch it with --allow_download.',
+        )
       arrays[split, kind] = _read_idx(path, magic, dims)
   return ImageData(
       'Fashion-MNIST',
       arrays['train', 'images'][..., np.newaxis],
       arrays['train', 'labels'].astype(np.int32),
       arrays['test', 'images'][..., np.newaxis],
-      arrays['test', 'labels'].astype(np.int32))
+      arrays['test', 'labels'].astype(np.int32),
+  )
 
 
 def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
@@ -170,11 +181,13 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
       if allow_download:
         return _from_keras('CIFAR-10', tf.keras.datasets.cifar10)
       raise _missing(
-          'CIFAR-10', path,
+          'CIFAR-10',
+          path,
           'Download the python version of CIFAR-10 from '
           'https://www.cs.toronto.edu/~kriz/cifar.html, unpack it, and name '
           f'the folder that holds {CIFAR10_FOLDER!r} with --data_dir; or let '
-          'Keras fetch it with --allow_download.')
+          'Keras fetch it with --allow_download.',
+      )
     with open(path, 'rb') as f:
       batch = pickle.load(f, encoding='bytes')
     # Rows are 1024 red, 1024 green and 1024 blue bytes.
@@ -186,16 +199,24 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
     )
   return ImageData(
       'CIFAR-10 (JPEG re-encoded)' if reencoded else 'CIFAR-10',
-      np.concatenate(images[:5]), np.concatenate(labels[:5]), images[5],
-      labels[5])
+      np.concatenate(images[:5]),
+      np.concatenate(labels[:5]),
+      images[5],
+      labels[5],
+  )
 
 
 def _from_keras(name, module) -> ImageData:
   (train_x, train_y), (test_x, test_y) = module.load_data()
   if train_x.ndim == 3:
     train_x, test_x = train_x[..., np.newaxis], test_x[..., np.newaxis]
-  return ImageData(name, train_x, train_y.ravel().astype(np.int32), test_x,
-                   test_y.ravel().astype(np.int32))
+  return ImageData(
+      name,
+      train_x,
+      train_y.ravel().astype(np.int32),
+      test_x,
+      test_y.ravel().astype(np.int32),
+  )
 
 
 _LOADERS: Dict[str, Callable[[Optional[str], bool], ImageData]] = {
@@ -205,7 +226,10 @@ _LOADERS: Dict[str, Callable[[Optional[str], bool], ImageData]] = {
 }
 NAMES = tuple(_LOADERS)
 _SHAPES = {
-    'digits': (8, 8, 1), 'fashion_mnist': (28, 28, 1), 'cifar10': (32, 32, 3)}
+    'digits': (8, 8, 1),
+    'fashion_mnist': (28, 28, 1),
+    'cifar10': (32, 32, 3),
+}
 
 
 def load(
@@ -230,22 +254,27 @@ def load(
   """
   if name not in _LOADERS:
     raise ValueError(
-        f'`dataset` must be one of {", ".join(NAMES)}, found {name!r}.')
+        f'`dataset` must be one of {", ".join(NAMES)}, found {name!r}.'
+    )
   return _LOADERS[name](data_dir, allow_download)
 
 
 def synthetic(name: str, *, num_train: int, num_test: int) -> ImageData:
   """Random images shaped like the data set `name`, for smoke runs."""
   rng = np.random.default_rng(0)
+
   def draw(count):
     images = rng.integers(0, 256, (count,) + _SHAPES[name], dtype=np.uint8)
     return images, (np.arange(count) % 10).astype(np.int32)
-  return ImageData(f'random images shaped like {name}', *draw(num_train),
-                   *draw(num_test))
+
+  return ImageData(
+      f'random images shaped like {name}', *draw(num_train), *draw(num_test)
+  )
 
 
 def partition_iid(
-    labels: np.ndarray, num_clients: int, seed: int) -> List[np.ndarray]:
+    labels: np.ndarray, num_clients: int, seed: int
+) -> List[np.ndarray]:
   """Deals examples to clients at random, in sizes that differ by at most one.
 
   Args:
@@ -284,7 +313,8 @@ def partition_dirichlet(
   _check_num_clients(labels, num_clients)
   if not concentration > 0:
     raise ValueError(
-        f'`concentration` must be a positive float, found {concentration!r}.')
+        f'`concentration` must be a positive float, found {concentration!r}.'
+    )
   rng = seeds.generator(seed, seeds.Stream.PARTITION)
   parts: List[List[int]] = [[] for _ in range(num_clients)]
   for label in np.unique(labels):
@@ -303,7 +333,8 @@ def _check_num_clients(labels, num_clients):
   if not 1 <= num_clients <= len(labels):
     raise ValueError(
         f'`num_clients` must be from 1 to the {len(labels)} training examples, '
-        f'found {num_clients}.')
+        f'found {num_clients}.'
+    )
 
 
 def _augment(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -313,14 +344,17 @@ def _augment(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
   height, width = images.shape[1:3]
   padded = np.pad(images, ((0, 0), (2, 2), (2, 2), (0, 0)), mode='edge')
   offsets = rng.integers(0, 5, (len(images), 2))
-  return np.stack([
-      p[y:y + height, x:x + width] for p, (y, x) in zip(padded, offsets)])
+  return np.stack(
+      [p[y : y + height, x : x + width] for p, (y, x) in zip(padded, offsets)]
+  )
 
 
 def element_spec(data: ImageData):
   """The `tf.TensorSpec` pair of one batch of `client_dataset`."""
-  return (tf.TensorSpec((None,) + tuple(data.image_shape), tf.uint8),
-          tf.TensorSpec((None,), tf.int32))
+  return (
+      tf.TensorSpec((None,) + tuple(data.image_shape), tf.uint8),
+      tf.TensorSpec((None,), tf.int32),
+  )
 
 
 def client_dataset(
@@ -359,6 +393,7 @@ def client_dataset(
     if augment:
       images = _augment(images, rng)
     epoch = tf.data.Dataset.from_tensor_slices(
-        (images, data.train_labels[order])).batch(batch_size)
+        (images, data.train_labels[order])
+    ).batch(batch_size)
     dataset = epoch if dataset is None else dataset.concatenate(epoch)
   return dataset

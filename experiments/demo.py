@@ -22,7 +22,8 @@ def draw_picture(results_path: str, output_dir: str) -> str:
   data = next(r['data'] for r in runs if r['kind'] == 'run')
   return plots.save(
       plots.training_figure(rows, title=f'Federated averaging on {data}'),
-      os.path.join(output_dir, PICTURE_NAME))
+      os.path.join(output_dir, PICTURE_NAME),
+  )
 
 
 def verdict(summary: Sequence[Dict[str, Any]]) -> str:
@@ -42,6 +43,8 @@ def verdict(summary: Sequence[Dict[str, Any]]) -> str:
       continue
     points = 100 * (row['accuracy'] - base['accuracy'])
     ratio = base['bytes_per_client'] / row['bytes_per_client']
-    lines.append(f'{row["aggregator"]}: {points:+.2f} points against the plain '
-                 f'mean at 1/{ratio:.3g} of its bytes.')
+    lines.append(
+        f'{row["aggregator"]}: {points:+.2f} points against the plain '
+        f'mean at 1/{ratio:.3g} of its bytes.'
+    )
   return '\n'.join(lines)

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Error of aggregators on vectors, synthetic or recorded: `run(...)` -> rows."""
+"""Error of aggregators on vectors, synthetic or recorded."""
 
 import dataclasses
 import math
@@ -45,8 +45,13 @@ def _orthogonal(rng, num_clients, dim):
   return (owner == np.arange(num_clients)[:, np.newaxis]) * rng.normal(size=dim)
 
 
-_KINDS = {'dense': _dense, 'sparse': _sparse, 'heavy_tailed': _heavy_tailed,
-          'aligned': _aligned, 'orthogonal': _orthogonal}
+_KINDS = {
+    'dense': _dense,
+    'sparse': _sparse,
+    'heavy_tailed': _heavy_tailed,
+    'aligned': _aligned,
+    'orthogonal': _orthogonal,
+}
 RECORDED = 'recorded'
 KINDS = tuple(_KINDS) + (RECORDED,)
 
@@ -68,6 +73,7 @@ class Config:
     settling_rounds: First rounds, which figures leave out.
     seed: Seed of vectors and aggregator.
   """
+
   aggregator: str
   bits: int = 0
   vectors: str = 'dense'
@@ -81,24 +87,28 @@ class Config:
     if self.vectors not in KINDS:
       raise ValueError(
           f'`vectors` must be one of {", ".join(KINDS)}, found '
-          f'{self.vectors!r}.')
+          f'{self.vectors!r}.'
+      )
     baselines.parse(self.text(1.0))
 
   def text(self, largest: float) -> str:
     """The aggregator with everything replaced."""
-    return (self.aggregator.replace('{bits}', str(self.bits))
-            .replace('{modulus}', str(2**self.bits))
-            .replace('{max}', repr(float(largest))))
+    return (
+        self.aggregator.replace('{bits}', str(self.bits))
+        .replace('{modulus}', str(2**self.bits))
+        .replace('{max}', repr(float(largest)))
+    )
 
 
 def synthetic_vectors(config: Config) -> np.ndarray:
-  """float32 [num_rounds, num_clients, dim], root mean square `_TYPICAL_SIZE`."""
+  """float32 [num_rounds, num_clients, dim] of typical size `_TYPICAL_SIZE`."""
   rounds = []
   for round_num in range(config.num_rounds):
     rng = seeds.generator(config.seed, seeds.Stream.VECTORS, round_num)
     vectors = _KINDS[config.vectors](rng, config.num_clients, config.dim)
     rounds.append(
-        vectors * (_TYPICAL_SIZE / np.sqrt(np.mean(np.square(vectors)))))
+        vectors * (_TYPICAL_SIZE / np.sqrt(np.mean(np.square(vectors))))
+    )
   return np.float32(rounds)
 
 
@@ -116,8 +126,11 @@ def record_updates(
     float32 [num_rounds, clients_per_round, parameters].
   """
   config = dataclasses.replace(
-      config, aggregator='plain_mean', server_learning_rate=1.0,
-      server_momentum=0.0)
+      config,
+      aggregator='plain_mean',
+      server_learning_rate=1.0,
+      server_momentum=0.0,
+  )
   trainer = federated_training.Trainer(config, data)
   state = trainer.process.initialize()
   recorded = []
@@ -125,9 +138,13 @@ def record_updates(
     before = _flat_weights(trainer, state)
     client_data = trainer.client_data(round_num)
     # A round of one client moves the model by just that client's update.
-    recorded.append([
-        _flat_weights(trainer, trainer.process.next(state, [one]).state)
-        - before for one in client_data])
+    recorded.append(
+        [
+            _flat_weights(trainer, trainer.process.next(state, [one]).state)
+            - before
+            for one in client_data
+        ]
+    )
     state = trainer.process.next(state, client_data).state
   return np.float32(recorded)
 
@@ -138,7 +155,7 @@ def _flat_weights(trainer, state):
 
 
 class Runner:
-  """Runs configs one after another and keeps compiled processes for the next."""
+  """Runs configs and keeps compiled processes for the next ones."""
 
   def __init__(self):
     self._processes = {}
@@ -162,10 +179,13 @@ class Runner:
     text = config.text(np.abs(vectors).max())
     key = (text, num_clients, dim, config.seed)
     if key not in self._processes:
-      built = baselines.parse(text).build(baselines.Round(
-          num_clients, (dim,), config.seed, weighted=False))
+      built = baselines.parse(text).build(
+          baselines.Round(num_clients, (dim,), config.seed, weighted=False)
+      )
       self._processes[key] = (
-          built, built.factory.create(tff.TensorType(np.float32, [dim])))
+          built,
+          built.factory.create(tff.TensorType(np.float32, [dim])),
+      )
     built, process = self._processes[key]
     state = process.initialize()
     for round_num, clients in enumerate(vectors, 1):
@@ -173,7 +193,7 @@ class Runner:
       output = process.next(state, list(clients))
       state = output.state
       wanted = clients.mean(axis=0, dtype=np.float64)
-      error = np.sum((output.result - wanted)**2)
+      error = np.sum((output.result - wanted) ** 2)
       energy = np.sum(wanted**2)
       yield {
           'round': round_num,
@@ -181,14 +201,18 @@ class Runner:
           'bits_per_coordinate': built.bits_per_coordinate,
           'bytes_per_client': built.bytes_per_client,
           'aggregator': federated_training.scalar_measurements(
-              output.measurements),
+              output.measurements
+          ),
           'wall_seconds': round(time.monotonic() - start, 3),
       }
 
 
 def configs(
-    aggregators: Sequence[str], bits: Sequence[int], kinds: Sequence[str],
-    run_seeds: Sequence[int], **settings
+    aggregators: Sequence[str],
+    bits: Sequence[int],
+    kinds: Sequence[str],
+    run_seeds: Sequence[int],
+    **settings,
 ) -> Sequence[Config]:
   """All combinations; an aggregator without `{bits}` or `{modulus}` once.
 
@@ -200,6 +224,13 @@ def configs(
       follows = '{bits}' in aggregator or '{modulus}' in aggregator
       for number in bits if follows else [0]:
         for kind in kinds:
-          found.append(Config(aggregator=aggregator, bits=number, vectors=kind,
-                              seed=seed, **settings))
+          found.append(
+              Config(
+                  aggregator=aggregator,
+                  bits=number,
+                  vectors=kind,
+                  seed=seed,
+                  **settings,
+              )
+          )
   return found

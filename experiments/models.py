@@ -20,15 +20,22 @@ class _Builder:
     self._seed += 1  # One seed for all layers would correlate their weights.
     return tf.keras.initializers.HeNormal(seed=self._seed)
 
-  def conv(self, filters, size, *, strides=1, padding='same',
-           activation='relu'):
+  def conv(
+      self, filters, size, *, strides=1, padding='same', activation='relu'
+  ):
     return _Layers.Conv2D(
-        filters, size, strides=strides, padding=padding, activation=activation,
-        kernel_initializer=self._initializer())
+        filters,
+        size,
+        strides=strides,
+        padding=padding,
+        activation=activation,
+        kernel_initializer=self._initializer(),
+    )
 
   def dense(self, units, activation=None):
     return _Layers.Dense(
-        units, activation=activation, kernel_initializer=self._initializer())
+        units, activation=activation, kernel_initializer=self._initializer()
+    )
 
 
 def _filters(count: int, width: float) -> int:
@@ -119,12 +126,16 @@ def build(
   """
   if name not in _MODELS:
     raise ValueError(
-        f'`model` must be one of {", ".join(NAMES)}, found {name!r}.')
+        f'`model` must be one of {", ".join(NAMES)}, found {name!r}.'
+    )
   if not width > 0:
     raise ValueError(f'`width` must be a positive float, found {width!r}.')
   layers = [tf.keras.Input(tuple(image_shape), dtype=tf.uint8)]
   mean, stddev = channel_statistics or (np.zeros(1), np.ones(1))
-  layers.append(_Layers.Rescaling(
-      scale=(1 / stddev).tolist(), offset=(-mean / stddev).tolist()))
+  layers.append(
+      _Layers.Rescaling(
+          scale=(1 / stddev).tolist(), offset=(-mean / stddev).tolist()
+      )
+  )
   layers += _MODELS[name](_Builder(seed), num_classes, width)
   return tf.keras.Sequential(layers)

@@ -3,7 +3,8 @@
 r"""Draws figures from the results of training runs. Runs nothing.
 
   python -m experiments.plot_training \
-      --results=experiments/results/fashion_iid.jsonl --figure=accuracy_by_bytes \
+      --results=experiments/results/fashion_iid.jsonl \
+      --figure=accuracy_by_bytes \
       --output=experiments/figures/fashion_iid_bytes.png
 """
 
@@ -28,15 +29,17 @@ _FIGURES = {
     'accuracy_by_bytes': plots.accuracy_by_bytes_figure,
 }
 flag_groups.define_plot(
-    {'figure': ('accuracy', list(_FIGURES), 'What to draw.')})
+    {'figure': ('accuracy', list(_FIGURES), 'What to draw.')}
+)
 
 
 def main(argv):
   del argv  # Unused.
   flag_groups.require('results', 'output')
   rows = flag_groups.select_rows(results.read(*FLAGS.results))
-  path = plots.save(_FIGURES[FLAGS.figure](rows, title=FLAGS.title),
-                    FLAGS.output)
+  path = plots.save(
+      _FIGURES[FLAGS.figure](rows, title=FLAGS.title), FLAGS.output
+  )
   print(path)
 
 

@@ -22,16 +22,26 @@ from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
 
 Row = Mapping[str, Any]
 
-COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
-           '#000000', '#999933')
+COLOURS = (
+    '#0072B2',
+    '#D55E00',
+    '#009E73',
+    '#CC79A7',
+    '#E69F00',
+    '#56B4E9',
+    '#000000',
+    '#999933',
+)
 _STYLES = ('-', '--', '-.', ':')
 _CONFIDENCE = 0.95
 
 
 def style(index: int) -> Dict[str, Any]:
   """Colour and line style of the curve number `index`."""
-  return dict(color=COLOURS[index % len(COLOURS)],
-              linestyle=_STYLES[index % len(_STYLES)])
+  return dict(
+      color=COLOURS[index % len(COLOURS)],
+      linestyle=_STYLES[index % len(_STYLES)],
+  )
 
 
 def label(aggregator: str) -> str:
@@ -41,9 +51,10 @@ def label(aggregator: str) -> str:
   if scheme.name == 'plain_mean':
     return 'plain mean, 32-bit floats'
   if scheme.name == 'fixed_range':
-    return (f'fixed range $\\pm${settings["clip_range"]:g}, '
-            f'{settings["bits"]} bits' +
-            (', rotated' if settings['rotate'] else ''))
+    return (
+        f'fixed range $\\pm${settings["clip_range"]:g}, '
+        f'{settings["bits"]} bits' + (', rotated' if settings['rotate'] else '')
+    )
   if scheme.name == 'autotuned':
     text = f'autotuned, {_bits(settings["modulus"])} bits'
     if settings['wrap_probability'] is not None:
@@ -98,8 +109,12 @@ def series(
     rounds = np.array(sorted(by_round))
     means = np.array([np.mean(by_round[r]) for r in rounds])
     widths = np.array([interval_width(by_round[r]) for r in rounds])
-    out[aggregator] = (rounds, means, widths,
-                       max(len(v) for v in by_round.values()))
+    out[aggregator] = (
+        rounds,
+        means,
+        widths,
+        max(len(v) for v in by_round.values()),
+    )
   return out
 
 
@@ -134,25 +149,34 @@ def plot_series(axes, rows, value, label_fn=label, first=0) -> int:
   """
   most = 0
   # Styles follow the aggregators of all rows, so that panels agree.
-  order = list(collections.OrderedDict.fromkeys(
-      r['config']['aggregator'] for r in rows))
+  order = list(
+      collections.OrderedDict.fromkeys(r['config']['aggregator'] for r in rows)
+  )
   for aggregator, (rounds, means, widths, count) in series(rows, value).items():
     look = style(first + order.index(aggregator))
     axes.plot(rounds, means, label=label_fn(aggregator), **look)
     if count > 1:
-      axes.fill_between(rounds, means - widths, means + widths,
-                        color=look['color'], alpha=0.2, linewidth=0)
+      axes.fill_between(
+          rounds,
+          means - widths,
+          means + widths,
+          color=look['color'],
+          alpha=0.2,
+          linewidth=0,
+      )
     most = max(most, count)
   return most
 
 
 def measurement(name: str) -> Callable[[Row], Optional[float]]:
   """A `value` for `series`: the aggregator measurement of that name."""
+
   def value(row):
     for key, number in row.get('aggregator', {}).items():
       if key.split('/')[-1] == name:
         return number
     return None
+
   return value
 
 
@@ -170,8 +194,11 @@ def training_figure(rows: Sequence[Row], title: str = ''):
   left.grid(alpha=0.3)
   left.legend(fontsize='small')
   plot_series(right, rows, measurement('bin_size'))
-  right.set(xlabel='round', ylabel='bin size (units of the summed values)',
-            yscale='log')
+  right.set(
+      xlabel='round',
+      ylabel='bin size (units of the summed values)',
+      yscale='log',
+  )
   right.grid(alpha=0.3, which='both')
   note = repeats_note(max(repeats, 1))
   figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
@@ -198,8 +225,11 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
     # Curves that failed would squeeze all others into a line; the upper half of
     # the curves decides what is shown.
     finals = sorted(m[-1] for _, m, _, _ in curves.values())
-    shown = [m[r >= last / 2] for r, m, _, _ in curves.values()
-             if m[-1] >= finals[(len(finals) - 1) // 2]]
+    shown = [
+        m[r >= last / 2]
+        for r, m, _, _ in curves.values()
+        if m[-1] >= finals[(len(finals) - 1) // 2]
+    ]
     low = min(m.min() for m in shown if m.size)
     high = max(m.max() for m in shown if m.size)
     margin = max(0.05 * (high - low), 0.1)
@@ -216,12 +246,16 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
 def tuning_figure(rows: Sequence[Row], title: str = ''):
   """Bin size and estimated spread of an entry of the sum, by round."""
   figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
-  names = (('bin_size', 'bin size (units of the summed values)'),
-           ('sum_stddev', 'estimated spread of the sum (same units)'))
+  names = (
+      ('bin_size', 'bin size (units of the summed values)'),
+      ('sum_stddev', 'estimated spread of the sum (same units)'),
+  )
   repeats = 1
   for axes, (name, text) in zip(panels, names):
-    repeats = max(repeats, plot_series(
-        axes, rows, measurement(name), label_fn=alpha_label))
+    repeats = max(
+        repeats,
+        plot_series(axes, rows, measurement(name), label_fn=alpha_label),
+    )
     axes.set(xlabel='round', ylabel=text, yscale='log')
     axes.grid(alpha=0.3, which='both')
   panels[0].legend(fontsize='small')
@@ -249,13 +283,16 @@ def final_accuracies(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   for row in last.values():
     grouped.setdefault(row['config']['aggregator'], []).append(row)
   return [
-      dict(aggregator=aggregator,
-           bits_per_coordinate=members[0]['bits_per_coordinate'],
-           bytes_per_client=members[0]['bytes_per_client'],
-           mean=float(np.mean([accuracy(r) for r in members])),
-           interval=interval_width([accuracy(r) for r in members]),
-           repeats=len(members))
-      for aggregator, members in grouped.items()]
+      dict(
+          aggregator=aggregator,
+          bits_per_coordinate=members[0]['bits_per_coordinate'],
+          bytes_per_client=members[0]['bytes_per_client'],
+          mean=float(np.mean([accuracy(r) for r in members])),
+          interval=interval_width([accuracy(r) for r in members]),
+          repeats=len(members),
+      )
+      for aggregator, members in grouped.items()
+  ]
 
 
 # Families of aggregators share a marker and a colour in scatter plots.
@@ -283,21 +320,30 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
   figure, axes = plt.subplots(figsize=(7, 4.5))
   points = final_accuracies(rows)
   for family, _, _ in _FAMILIES:
-    mine = [p for p in points
-            if baselines.parse(p['aggregator']).name == family]
+    mine = [
+        p for p in points if baselines.parse(p['aggregator']).name == family
+    ]
     if mine:
       axes.errorbar(
-          [p['bytes_per_client'] for p in mine], [p['mean'] for p in mine],
-          [p['interval'] for p in mine], linestyle='none', capsize=3,
-          **family_style(family))
-  axes.set(xlabel='bytes per client and round', xscale='log',
-           ylabel='final test accuracy (%)')
+          [p['bytes_per_client'] for p in mine],
+          [p['mean'] for p in mine],
+          [p['interval'] for p in mine],
+          linestyle='none',
+          capsize=3,
+          **family_style(family),
+      )
+  axes.set(
+      xlabel='bytes per client and round',
+      xscale='log',
+      ylabel='final test accuracy (%)',
+  )
   axes.grid(alpha=0.3, which='both')
   axes.legend(fontsize='small')
   counts = sorted({p['repeats'] for p in points})
   text = ' or '.join(map(str, counts))
-  note = (f'repeats: {text}' +
-          ('; bars: 95 % t-interval of the mean' if max(counts) > 1 else ''))
+  note = f'repeats: {text}' + (
+      '; bars: 95 % t-interval of the mean' if max(counts) > 1 else ''
+  )
   axes.set_title(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
   return figure
@@ -315,20 +361,39 @@ def wrapped_normal_figure(sigma_over_t: float = 0.5):
   inside = np.abs(x) <= 1
   wraps = np.arange(-3, 4)
   wrapped = scipy.stats.norm.pdf(
-      x[:, np.newaxis] + 2 * wraps, scale=sigma_over_t).sum(axis=1)
+      x[:, np.newaxis] + 2 * wraps, scale=sigma_over_t
+  ).sum(axis=1)
   axes.plot(x, density, label='normal', **style(0))
-  axes.plot(x[inside], wrapped[inside], label='wrapped to $[-t, t]$', **style(1))
-  axes.fill_between(x, density, where=~inside, color=COLOURS[0], alpha=0.3,
-                    linewidth=0, label='tails that wrap')
-  axes.fill_between(x[inside], density[inside], wrapped[inside],
-                    color=COLOURS[1], alpha=0.3, linewidth=0,
-                    label='where they end up')
+  axes.plot(
+      x[inside], wrapped[inside], label='wrapped to $[-t, t]$', **style(1)
+  )
+  axes.fill_between(
+      x,
+      density,
+      where=~inside,
+      color=COLOURS[0],
+      alpha=0.3,
+      linewidth=0,
+      label='tails that wrap',
+  )
+  axes.fill_between(
+      x[inside],
+      density[inside],
+      wrapped[inside],
+      color=COLOURS[1],
+      alpha=0.3,
+      linewidth=0,
+      label='where they end up',
+  )
   for edge in (-1, 1):
     axes.axvline(edge, color='black', linewidth=0.8, linestyle=':')
-  axes.set(xlabel='value of an entry of the rotated sum (units of $t$)',
-           ylabel='density', ylim=(0, None),
-           title=f'$\\sigma/t$ = {sigma_over_t:g}: an entry wraps with '
-           f'probability {2 * scipy.stats.norm.sf(1 / sigma_over_t):.2g}')
+  axes.set(
+      xlabel='value of an entry of the rotated sum (units of $t$)',
+      ylabel='density',
+      ylim=(0, None),
+      title=f'$\\sigma/t$ = {sigma_over_t:g}: an entry wraps with '
+      f'probability {2 * scipy.stats.norm.sf(1 / sigma_over_t):.2g}',
+  )
   axes.legend(fontsize='small')
   figure.tight_layout()
   return figure
@@ -350,7 +415,7 @@ def lattice_limit(bits, num_clients: int):
   Returns:
     Error energy over the energy of the true sum, at most 1.
   """
-  return np.minimum(1.0, num_clients / 4.0**np.asarray(bits))
+  return np.minimum(1.0, num_clients / 4.0 ** np.asarray(bits))
 
 
 def nmse_figure(rows: Sequence[Row], title: str = ''):
@@ -362,53 +427,76 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
     rows: Joined rows of `mean_estimation.run`.
     title: Put above.
   """
-  kinds = list(collections.OrderedDict.fromkeys(
-      r['config']['vectors'] for r in rows))
+  kinds = list(
+      collections.OrderedDict.fromkeys(r['config']['vectors'] for r in rows)
+  )
   columns = min(3, len(kinds))
   lines = -(-len(kinds) // columns)
   figure, panels = plt.subplots(
-      lines, columns, figsize=(4.2 * columns, 3.6 * lines), squeeze=False,
-      sharey=True)
-  for axes in panels.flat[len(kinds):]:
+      lines,
+      columns,
+      figsize=(4.2 * columns, 3.6 * lines),
+      squeeze=False,
+      sharey=True,
+  )
+  for axes in panels.flat[len(kinds) :]:
     axes.set_visible(False)
   limits, handles = [], {}
   for axes, kind in zip(panels.flat, kinds):
-    mine = [r for r in rows if r['config']['vectors'] == kind and
-            r['round'] > r['config']['settling_rounds']]
+    mine = [
+        r
+        for r in rows
+        if r['config']['vectors'] == kind
+        and r['round'] > r['config']['settling_rounds']
+    ]
     points = {}
     for row in mine:
       name = row['config']['aggregator'].partition(':')[0]
       points.setdefault(name, {}).setdefault(
-          row['bits_per_coordinate'], []).append(row['nmse'])
+          row['bits_per_coordinate'], []
+      ).append(row['nmse'])
     num_clients = mine[0]['config']['num_clients']
     for name in [f for f, _, _ in _FAMILIES if f in points]:
       bits = sorted(points[name])
       # Exact sums have an error of 0, which a logarithm cannot show.
       errors = [max(np.median(points[name][b]), 1e-14) for b in bits]
-      handles[name], = axes.plot(
-          bits, errors, linestyle='-', **family_style(name))
+      (handles[name],) = axes.plot(
+          bits, errors, linestyle='-', **family_style(name)
+      )
       limits += bits
     grid = np.linspace(min(limits), min(16, max(limits)), 100)
-    handles['limit'], = axes.plot(
-        grid, lattice_limit(grid, num_clients), color='gray', linestyle=':',
-        label='limit of ideal lattices')
+    (handles['limit'],) = axes.plot(
+        grid,
+        lattice_limit(grid, num_clients),
+        color='gray',
+        linestyle=':',
+        label='limit of ideal lattices',
+    )
     axes.set(xlabel='bits per coordinate', yscale='log', title=kind)
     axes.grid(alpha=0.3)
   for axes in panels[:, 0]:
     axes.set_ylabel('error energy / energy of the mean')
-  figure.legend(handles=list(handles.values()), fontsize='small', ncol=3,
-                loc='lower center')
+  figure.legend(
+      handles=list(handles.values()),
+      fontsize='small',
+      ncol=3,
+      loc='lower center',
+  )
   repeats = len({r['config']['seed'] for r in rows})
   figure.suptitle(
       f'{title} ({repeats} repeats, median over settled rounds)'.strip(),
-      fontsize='medium')
+      fontsize='medium',
+  )
   figure.tight_layout(rect=(0, 0.06 + 0.03 / lines, 1, 1))
   return figure
 
 
 def save(figure, path: str) -> str:
   """Writes a figure as its suffix says, closes it and returns the path."""
-  figure.savefig(path, dpi=150, metadata={'Software': None}
-                 if path.endswith('.png') else None)
+  figure.savefig(
+      path,
+      dpi=150,
+      metadata={'Software': None} if path.endswith('.png') else None,
+  )
   plt.close(figure)
   return path

@@ -32,8 +32,11 @@ def run_name(config: Mapping[str, Any]) -> str:
       present, appear in the name.
   """
   digest = hashlib.sha1(
-      json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
-  words = [str(config[key]) for key in ('dataset', 'aggregator') if key in config]
+      json.dumps(config, sort_keys=True).encode()
+  ).hexdigest()[:8]
+  words = [
+      str(config[key]) for key in ('dataset', 'aggregator') if key in config
+  ]
   if 'seed' in config:
     words.append(f'seed{config["seed"]}')
   text = '-'.join(words + [digest])
@@ -98,7 +101,8 @@ class ResultsFile:
           raise ValueError(
               f'Line {number} of {self._path!r} must be a JSON object, found '
               f'{line[:60]!r}. Remove the line or choose another '
-              '--output_dir.') from e
+              '--output_dir.'
+          ) from e
     return rows
 
   def append(self, row: Mapping[str, Any]) -> None:
@@ -133,8 +137,11 @@ class ResultsFile:
     """
     with self._locked():
       rows = self.rows()
-      kept = [r for r in rows
-              if r.get('run') != run or r.get('round', 0) <= round_num]
+      kept = [
+          r
+          for r in rows
+          if r.get('run') != run or r.get('round', 0) <= round_num
+      ]
       if len(kept) == len(rows):
         return 0
       temporary = f'{self._path}.tmp{os.getpid()}'
@@ -148,13 +155,17 @@ class ResultsFile:
 
   def rounds(self, run: str) -> List[int]:
     """The rounds of which `run` has rows, in file order."""
-    return [r['round'] for r in self.rows()
-            if r.get('run') == run and r.get('kind') == 'round']
+    return [
+        r['round']
+        for r in self.rows()
+        if r.get('run') == run and r.get('kind') == 'round'
+    ]
 
   def has_run(self, run: str) -> bool:
     """Whether the row that describes `run` is there."""
-    return any(r.get('run') == run and r.get('kind') == 'run'
-               for r in self.rows())
+    return any(
+        r.get('run') == run and r.get('kind') == 'run' for r in self.rows()
+    )
 
 
 def read(*paths: str) -> List[Row]:
@@ -181,7 +192,9 @@ def environment() -> Row:
   # Imported here: reading results must not need TensorFlow.
   import tensorflow as tf
   import tensorflow_federated as tff
+
   import tff_autotune_secagg
+
   return {
       'package': getattr(tff_autotune_secagg, '__version__', 'unknown'),
       'tensorflow_federated': tff.__version__,
@@ -197,12 +210,22 @@ def _commit() -> str:
   folder = os.path.dirname(os.path.abspath(__file__))
   try:
     commit = subprocess.run(
-        ['git', 'rev-parse', 'HEAD'], cwd=folder, capture_output=True,
-        text=True, check=True, timeout=10).stdout.strip()
+        ['git', 'rev-parse', 'HEAD'],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    ).stdout.strip()
     # Untracked files do not matter; changed ones do.
     changed = subprocess.run(
-        ['git', 'status', '--porcelain', '--untracked-files=no'], cwd=folder,
-        capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        ['git', 'status', '--porcelain', '--untracked-files=no'],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    ).stdout.strip()
     return commit + (' with local changes' if changed else '')
   except (OSError, subprocess.SubprocessError):
     return 'unknown'
@@ -229,7 +252,8 @@ def _machine() -> str:
 def now() -> str:
   """The time in UTC, to the second, as ISO 8601 has it."""
   return datetime.datetime.now(datetime.timezone.utc).isoformat(
-      timespec='seconds')
+      timespec='seconds'
+  )
 
 
 class TensorBoardCopy:
@@ -241,6 +265,7 @@ class TensorBoardCopy:
 
   def __init__(self, folder: str, rows: Iterator[Row] = ()):
     import tensorflow as tf  # Reading results must not need TensorFlow.
+
     self._tf = tf
     shutil.rmtree(folder, ignore_errors=True)
     self._writer = tf.summary.create_file_writer(folder)

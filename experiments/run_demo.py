@@ -8,7 +8,7 @@ aggregator at 8 and at 4 bits. Shows a progress bar, then a table; writes
 results.jsonl, tensorboard/ and demo.png.
 
   python -m experiments.run_demo
-  python -m experiments.run_demo --num_rounds=10 --aggregator=autotuned:modulus=8
+  python -m experiments.run_demo --num_rounds=9 --aggregator=autotuned:modulus=8
 """
 
 import os
@@ -34,10 +34,14 @@ def main(argv):
   del argv  # Unused.
   output_dir = FLAGS.output_dir or sweep.new_output_dir('demo')
   runs = sweep.Sweep(
-      flag_groups.training_configs(), output_dir=output_dir,
-      data_dir=FLAGS.data_dir, allow_download=FLAGS.allow_download,
-      checkpoint_every=FLAGS.checkpoint_every, tensorboard=FLAGS.tensorboard,
-      quiet=FLAGS.quiet)
+      flag_groups.training_configs(),
+      output_dir=output_dir,
+      data_dir=FLAGS.data_dir,
+      allow_download=FLAGS.allow_download,
+      checkpoint_every=FLAGS.checkpoint_every,
+      tensorboard=FLAGS.tensorboard,
+      quiet=FLAGS.quiet,
+  )
   status = runs.run()
   if status == 0:
     print(f'\n{sweep.format_table(runs.summary())}\n')

@@ -33,8 +33,10 @@ def main(argv):
       flag_groups.mean_estimation_configs(),
       training=flag_groups.recording_config(),
       output_dir=FLAGS.output_dir or sweep.new_output_dir('mean_estimation'),
-      data_dir=FLAGS.data_dir, allow_download=FLAGS.allow_download,
-      quiet=FLAGS.quiet)
+      data_dir=FLAGS.data_dir,
+      allow_download=FLAGS.allow_download,
+      quiet=FLAGS.quiet,
+  )
   status = runs.run()
   if status == 0:
     print(f'Results: {runs.results.path}')

@@ -15,6 +15,7 @@ import numpy as np
 
 class Stream(enum.IntEnum):
   """The parts of a run that draw random numbers."""
+
   PARTITION = 0
   SAMPLING = 1
   BATCHES = 2

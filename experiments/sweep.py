@@ -46,9 +46,14 @@ class _Progress:
     self._quiet = quiet
     self._terminal = sys.stderr.isatty()
     self._bar = tqdm.tqdm(
-        total=total, unit='round', dynamic_ncols=True, mininterval=0.2,
-        disable=quiet or not self._terminal, leave=False,
-        bar_format='{desc}|{bar}| {n}/{total} [{elapsed}<{remaining}]')
+        total=total,
+        unit='round',
+        dynamic_ncols=True,
+        mininterval=0.2,
+        disable=quiet or not self._terminal,
+        leave=False,
+        bar_format='{desc}|{bar}| {n}/{total} [{elapsed}<{remaining}]',
+    )
 
   def say(self, text: str) -> None:
     if self._quiet:
@@ -74,9 +79,11 @@ class _Progress:
 
 
 def describe_row(config: federated_training.Config, row) -> str:
-  """One line about a round: loss, accuracy and, where there is one, bin size."""
-  text = (f'{short_name(config)} round {row["round"]}/{config.num_rounds} '
-          f'loss {row["train_loss"]:.3f}')
+  """One line about a round: loss, accuracy and bin size, if there is one."""
+  text = (
+      f'{short_name(config)} round {row["round"]}/{config.num_rounds} '
+      f'loss {row["train_loss"]:.3f}'
+  )
   if 'test_accuracy' in row:
     text += f' accuracy {row["test_accuracy"]:.3f}'
   bin_size = federated_training.find(row, 'bin_size')
@@ -116,8 +123,7 @@ class Sweep:
       quiet: bool = False,
   ):
     self._configs = list(configs)
-    self._data_options = dict(
-        data_dir=data_dir, allow_download=allow_download)
+    self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
     self._checkpoint_every = checkpoint_every
     self._tensorboard = tensorboard
     self._quiet = quiet
@@ -132,12 +138,12 @@ class Sweep:
       0, or `INTERRUPTED_STATUS` after Ctrl-C, when a sentence on where to
       continue has been printed.
     """
-    progress = _Progress(
-        sum(c.num_rounds for c in self._configs), self._quiet)
+    progress = _Progress(sum(c.num_rounds for c in self._configs), self._quiet)
     try:
       # Before any waiting: missing files must show at once.
       data = federated_training.load_data(
-          self._configs[0], **self._data_options)
+          self._configs[0], **self._data_options
+      )
       simulation.set_local_context()
       environment = results.environment()
       for config in self._configs:
@@ -145,9 +151,11 @@ class Sweep:
       return 0
     except KeyboardInterrupt:
       progress.close()
-      print(f'\nInterrupted. {self._position}The same command with '
-            f'--output_dir={self.output_dir} continues from there.',
-            file=sys.stderr)
+      print(
+          f'\nInterrupted. {self._position}The same command with '
+          f'--output_dir={self.output_dir} continues from there.',
+          file=sys.stderr,
+      )
       return INTERRUPTED_STATUS
     finally:
       progress.close()
@@ -161,33 +169,48 @@ class Sweep:
       progress.advance(config.num_rounds)
       return
     manager = tff.program.FileProgramStateManager(
-        folder, keep_total=_CHECKPOINTS_KEPT, keep_first=False)
+        folder, keep_total=_CHECKPOINTS_KEPT, keep_first=False
+    )
     last = federated_training.last_checkpoint(manager)
     if last and (not rounds or rounds[-1] < last):
       raise ValueError(
           f'The checkpoint of round {last} in {folder!r} must come with the '
           f'rows of all rounds before it in {self.results.path!r}, found '
           f'{len(rounds)} rows. Restore the file or remove the folder to begin '
-          'this run again.')
+          'this run again.'
+      )
     self.results.drop_rounds_after(name, last)
     if not self.results.has_run(name):
-      self.results.append({
-          'kind': 'run', 'run': name, 'config': config.asdict(),
-          'data': data.name, 'environment': environment,
-          'started': results.now()})
+      self.results.append(
+          {
+              'kind': 'run',
+              'run': name,
+              'config': config.asdict(),
+              'data': data.name,
+              'environment': environment,
+              'started': results.now(),
+          }
+      )
     board = None
     if self._tensorboard:
-      kept = [r for r in self.results.rows()
-              if r.get('run') == name and r['kind'] == 'round']
+      kept = [
+          r
+          for r in self.results.rows()
+          if r.get('run') == name and r['kind'] == 'round'
+      ]
       board = results.TensorBoardCopy(
-          os.path.join(self.output_dir, 'tensorboard', name), kept)
+          os.path.join(self.output_dir, 'tensorboard', name), kept
+      )
     progress.advance(last)
     progress.say(f'{short_name(config)}: compiling')
     try:
       self._position = self._describe_position(folder, last)
       for row in federated_training.run(
-          config, data, state_manager=manager,
-          checkpoint_every=self._checkpoint_every):
+          config,
+          data,
+          state_manager=manager,
+          checkpoint_every=self._checkpoint_every,
+      ):
         row = {'kind': 'round', 'run': name, **row}
         self.results.append(row)
         if board is not None:
@@ -195,7 +218,8 @@ class Sweep:
         progress.show(config, row)
         last = (row['round'] - 1) // self._checkpoint_every
         self._position = self._describe_position(
-            folder, last * self._checkpoint_every)
+            folder, last * self._checkpoint_every
+        )
     finally:
       if board is not None:
         board.close()
@@ -215,13 +239,16 @@ class Sweep:
       if not mine:
         continue
       last = mine[-1]
-      summary.append({
-          'aggregator': config.aggregator, 'seed': config.seed,
-          'accuracy': last.get('test_accuracy'),
-          'bits_per_coordinate': last['bits_per_coordinate'],
-          'bytes_per_client': last['bytes_per_client'],
-          'rounds': last['round'],
-      })
+      summary.append(
+          {
+              'aggregator': config.aggregator,
+              'seed': config.seed,
+              'accuracy': last.get('test_accuracy'),
+              'bits_per_coordinate': last['bits_per_coordinate'],
+              'bytes_per_client': last['bytes_per_client'],
+              'rounds': last['round'],
+          }
+      )
     return summary
 
 
@@ -244,8 +271,7 @@ class EstimationSweep:
   ):
     self._configs = list(configs)
     self._training = training
-    self._data_options = dict(
-        data_dir=data_dir, allow_download=allow_download)
+    self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
     self._output_dir = output_dir
     self._quiet = quiet
     self._recorded = None
@@ -259,8 +285,9 @@ class EstimationSweep:
       environment = results.environment()
       runner = mean_estimation.Runner()
       for number, config in enumerate(self._configs, 1):
-        what = (f'{number}/{len(self._configs)} {config.vectors} '
-                f'{config.text(1.0)}')
+        what = (
+            f'{number}/{len(self._configs)} {config.vectors} {config.text(1.0)}'
+        )
         progress.say(what)
         try:
           self._run_one(runner, config, environment)
@@ -270,10 +297,12 @@ class EstimationSweep:
       return 0
     except KeyboardInterrupt:
       progress.close()
-      print('\nInterrupted. What was finished is in '
-            f'{self.results.path}. The same command with '
-            f'--output_dir={self._output_dir} continues from there.',
-            file=sys.stderr)
+      print(
+          '\nInterrupted. What was finished is in '
+          f'{self.results.path}. The same command with '
+          f'--output_dir={self._output_dir} continues from there.',
+          file=sys.stderr,
+      )
       return INTERRUPTED_STATUS
     finally:
       progress.close()
@@ -285,18 +314,28 @@ class EstimationSweep:
     if recorded:
       settings['training'] = self._training.asdict()
     name = results.run_name(
-        {**settings, 'dataset': config.vectors, 'aggregator': config.text(1.0)})
+        {**settings, 'dataset': config.vectors, 'aggregator': config.text(1.0)}
+    )
     if self.results.rounds(name)[-1:] == [config.num_rounds]:
       return
     # There are no checkpoints here: a run takes seconds.
     self.results.drop_rounds_after(name, 0)
     if not self.results.has_run(name):
-      self.results.append({
-          'kind': 'run', 'run': name, 'config': settings,
-          'environment': environment, 'started': results.now()})
-    vectors = (self._record() if recorded
-               else mean_estimation.synthetic_vectors(config))
-    for row in runner.run(config, vectors[:config.num_rounds]):
+      self.results.append(
+          {
+              'kind': 'run',
+              'run': name,
+              'config': settings,
+              'environment': environment,
+              'started': results.now(),
+          }
+      )
+    vectors = (
+        self._record()
+        if recorded
+        else mean_estimation.synthetic_vectors(config)
+    )
+    for row in runner.run(config, vectors[: config.num_rounds]):
       self.results.append({'kind': 'round', 'run': name, **row})
 
   def _record(self):
@@ -308,16 +347,31 @@ class EstimationSweep:
 
 def format_table(summary: Sequence[Dict[str, Any]]) -> str:
   """A table of `Sweep.summary` for people."""
-  heads = ('aggregator', 'seed', 'final accuracy', 'bits per coordinate',
-           'bytes per client and round')
-  rows = [(s['aggregator'], str(s['seed']),
-           '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
-           f'{s["bits_per_coordinate"]:g}', f'{s["bytes_per_client"]:,}')
-          for s in summary]
+  heads = (
+      'aggregator',
+      'seed',
+      'final accuracy',
+      'bits per coordinate',
+      'bytes per client and round',
+  )
+  rows = [
+      (
+          s['aggregator'],
+          str(s['seed']),
+          '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
+          f'{s["bits_per_coordinate"]:g}',
+          f'{s["bytes_per_client"]:,}',
+      )
+      for s in summary
+  ]
   widths = [max(len(r[i]) for r in [heads, *rows]) for i in range(len(heads))]
+
   def line(cells):
     first = cells[0].ljust(widths[0])
-    return '  '.join([first] + [
-        c.rjust(w) for c, w in zip(cells[1:], widths[1:])])
+    return '  '.join(
+        [first] + [c.rjust(w) for c, w in zip(cells[1:], widths[1:])]
+    )
+
   return '\n'.join(
-      [line(heads), line(['-' * w for w in widths])] + [line(r) for r in rows])
+      [line(heads), line(['-' * w for w in widths])] + [line(r) for r in rows]
+  )
