@@ -34,7 +34,8 @@ class WrappedNormalFit(NamedTuple):
     sum_stddev: scalar, root mean square of an entry of the true rotated sum, in
       units of the values. 0 if blind.
     observed_stddev: [NUM_STRIPES], the same with the rounding noise of each
-      stripe's bin size. 0 if blind.
+      stripe's bin size; at least a period where a stripe must not be decoded. 0
+      if blind.
     is_blind: scalar bool, the sum says nothing about its size.
     is_zero: scalar bool, every residue is 0.
   """
@@ -84,18 +85,19 @@ def fit(
   num_entries = tf.where(is_ladder, counts, tf.reduce_sum(counts) + 0.0 * counts)
   raw = _Stripes(pooled(raw_versines), num_entries, is_ladder, modulus)
 
-  def raw_variance(spread, n):
-    return rounding_noise.raw_variance(spread, n, rounding)
-
   def decoded_variance(spread, n):
     return rounding_noise.decoded_variance(spread, n, rounding)
 
   clients = tf.maximum(num_clients, 1.0)
-  estimates = bin_sizes * rounding_noise.remove_rounding(
-      raw.stddev_bins, clients, raw_variance
-  )
   readable = raw.readable
-  if rounding is quantization.Rounding.DITHER:
+  if rounding is quantization.Rounding.STOCHASTIC:
+    estimates = bin_sizes * rounding_noise.remove_rounding(
+        raw.stddev_bins, clients, decoded_variance
+    )
+  else:
+    estimates = bin_sizes * tf.sqrt(clients) * rounding_noise.dithered_spread(
+        1.0 - raw.cosine, clients, modulus
+    )
     # Where clients spread over half a bin or more, subtracting the dither leaves
     # white noise of 1/12 and a better statistic than the raw sum.
     decoded = _Stripes(
@@ -130,6 +132,14 @@ def fit(
   spread = stddev / (bin_sizes * tf.sqrt(clients))
   noise = clients * decoded_variance(spread, clients) * tf.square(bin_sizes)
   observed = tf.sqrt(tf.square(stddev) + noise)
+  if rounding is quantization.Rounding.DITHER:
+    # A calibration's estimate may be twice too high, and coherent errors are no
+    # white noise: such a stripe is dropped as one that wraps.
+    doubtful = tf.logical_and(
+        is_ladder, spread < 2.0 * rounding_noise.MIN_DITHER_SPREAD
+    )
+    period = modulus * bin_sizes
+    observed = tf.where(doubtful, tf.maximum(observed, period), observed)
   return WrappedNormalFit(
       sum_stddev=stddev,
       observed_stddev=tf.where(is_blind, tf.zeros_like(observed), observed),
@@ -143,7 +153,9 @@ class _Stripes:
 
   def __init__(self, mean_versine, num_entries, is_ladder, modulus):
     self.cosine = 1.0 - mean_versine
-    readable = wrapped_normal.is_readable(mean_versine, num_entries)
+    readable = wrapped_normal.is_readable(
+        mean_versine, num_entries, modulus
+    )
     trusted = tf.logical_or(
         tf.logical_not(is_ladder), self.cosine > _MIN_COSINE
     )

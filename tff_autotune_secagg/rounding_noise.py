@@ -15,6 +15,7 @@ a spread of sqrt(2) s. Assumed: clients are independent and of equal size.
 
 import math
 
+import numpy as np
 import tensorflow as tf
 
 from tff_autotune_secagg import _bisection
@@ -28,15 +29,18 @@ _SERIES_FROM = 0.25
 # spread of a client in bins.
 MIN_DITHER_SPREAD = 0.5
 
+# Largest spread told from the raw sum under dither: from MIN_DITHER_SPREAD on,
+# the sum after the dither's subtraction says more.
+_MAX_COARSE_SPREAD = 0.6
+
 
 def stochastic_variance(spread: tf.Tensor) -> tf.Tensor:
   """Returns v(s) in bins^2 for float64 spreads s in bins."""
   spread = tf.maximum(spread, 0.0)
   small = math.sqrt(2 / math.pi) * spread - tf.square(spread)
-  series = 1 / 6 - sum(
-      tf.exp(-2 * (math.pi * m) ** 2 * tf.square(spread)) / (math.pi * m) ** 2
-      for m in range(1, 5)
-  )
+  orders = (math.pi * np.arange(1, 5)) ** 2
+  terms = tf.exp(-2.0 * orders * tf.square(spread)[..., tf.newaxis]) / orders
+  series = 1 / 6 - tf.reduce_sum(terms, axis=-1)
   return tf.where(spread < _SERIES_FROM, small, series)
 
 
@@ -60,19 +64,70 @@ def decoded_variance(
   return 1 / 12 + (num_clients - 1) * covariance
 
 
-def raw_variance(
-    spread: tf.Tensor, num_clients: tf.Tensor, rounding: quantization.Rounding
+def dithered_spread(
+    versine: tf.Tensor, num_clients: tf.Tensor, modulus: int
 ) -> tf.Tensor:
-  """Like `decoded_variance`, for the sum before dither is subtracted.
+  """Finds the spread of clients whose offsets are shared, from their raw sum.
 
-  Unlike the decoded variance it grows with the spread, so that a spread far
-  below one bin can be told from one of half a bin.
+  Where bins are coarse, most clients send 0 and the others agree, because they
+  share the offset: the sum is far from normal. Given the offset U, however,
+  clients are independent, so that with phi(U) = E exp(2 pi i q / k) of one
+
+      E cos(2 pi S / k) = integral over U of Re phi(U)^n
+
+  exactly. The spread that gives the observed mean is found by bisection.
+
+  Args:
+    versine: float64 tensor [S], mean versine of the sum before the dither is
+      subtracted.
+    num_clients: float64 scalar n of at least 1.
+    modulus: Python int k.
+
+  Returns:
+    float64 tensor [S], a client's spread in bins, at most `_MAX_COARSE_SPREAD`;
+    0 for 0.
   """
-  variance = stochastic_variance(spread)
-  if rounding is quantization.Rounding.STOCHASTIC:
-    return variance
-  covariance = variance - stochastic_variance(math.sqrt(2) * spread) / 2
-  return variance + (num_clients - 1) * covariance
+  high = math.log(_MAX_COARSE_SPREAD) + 0.0 * versine
+  floor = high - 30.0
+
+  def is_below(log_spread):
+    expected = _dithered_versine(tf.exp(log_spread), num_clients, modulus)
+    return expected < versine
+
+  solution = _bisection.bisect(is_below, floor, high)
+  found = tf.logical_and(solution > floor + 1e-6, versine > 0.0)
+  return tf.where(found, tf.exp(solution), tf.zeros_like(versine))
+
+
+def _dithered_versine(spread, num_clients, modulus):
+  """Returns 1 - E cos(2 pi S / k) for n clients with a shared offset."""
+  # Nodes are even in ln U, where any spread far below a bin shows alike. Half of
+  # the offsets are enough: U and 1 - U have conjugate phi.
+  nodes, weights = np.polynomial.legendre.leggauss(96)
+  logs = math.log(0.5) - 12.5 * (nodes + 1.0)
+  offsets = np.exp(logs)
+  weights = 2.0 * 12.5 * weights * offsets
+  real, imaginary = 0.0, 0.0
+  for j in range(1, 4):
+    angle, before = 2 * np.pi * j / modulus, 2 * np.pi * (j - 1) / modulus
+    cosines = math.cos(angle) - math.cos(before)
+    sines = math.sin(angle) - math.sin(before)
+    above = _normal_tail((j - offsets) / spread[:, tf.newaxis])
+    below = _normal_tail((j - 1 + offsets) / spread[:, tf.newaxis])
+    real += cosines * (above + below)
+    imaginary += sines * (above - below)
+  log_norm = 0.5 * tf.math.log1p(
+      tf.maximum(real * (2.0 + real) + tf.square(imaginary), -1.0 + 1e-12)
+  )
+  angle = num_clients * tf.atan2(imaginary, 1.0 + real)
+  versine = -tf.math.expm1(num_clients * log_norm)
+  versine += (1.0 - versine) * 2.0 * tf.square(tf.sin(angle / 2))
+  return tf.reduce_sum(versine * weights, axis=1)
+
+
+def _normal_tail(x):
+  """Upper tail of the standard normal."""
+  return 0.5 * tf.math.erfc(x / math.sqrt(2.0))
 
 
 def remove_rounding(

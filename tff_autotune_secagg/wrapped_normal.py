@@ -14,8 +14,8 @@ of the rotation put the centre at 0, so that the cosine alone is the better
 statistic: it needs no bias correction, a sum that is one constant is read as
 energy and not as centre, and a uniform sum is told apart at a smaller sample.
 
-The working quantity is the mean versine 1 - C = mean of 2 sin^2(pi S / k), which
-keeps its relative accuracy for spreads far below one bin.
+The working quantity is the mean versine 1 - C = mean of 2 sin^2(pi S / k),
+which keeps its relative accuracy for spreads far below one bin.
 """
 
 import math
@@ -72,21 +72,25 @@ def mean_cosine(periods: tf.Tensor) -> tf.Tensor:
   return tf.exp(-2.0 * math.pi**2 * tf.square(periods))
 
 
-def is_readable(mean_versine: tf.Tensor, num_entries: tf.Tensor) -> tf.Tensor:
+def is_readable(
+    mean_versine: tf.Tensor, num_entries: tf.Tensor, modulus: int
+) -> tf.Tensor:
   """Tells where the mean cosine is significantly above that of uniform data.
 
   For num_entries uniform residues the mean cosine has mean 0 and variance
-  1 / (2 num_entries).
+  1 / (2 num_entries), or 1 / num_entries for a modulus of 2.
 
   Args:
     mean_versine: float64 tensor.
     num_entries: float64 tensor, broadcastable; 0 entries are never readable.
+    modulus: Python int, number of values a residue has.
 
   Returns:
     bool tensor; True for uniform data with probability about 2.9e-7.
   """
   cosine_squared = tf.square(1.0 - mean_versine)
-  significant = 2.0 * num_entries * cosine_squared > BLIND_Z**2
+  precision = 1.0 if modulus == 2 else 2.0
+  significant = precision * num_entries * cosine_squared > BLIND_Z**2
   return tf.logical_and(mean_versine < 1.0, significant)
 
 
@@ -94,7 +98,7 @@ def posterior_mean_periods(x: tf.Tensor, periods: tf.Tensor) -> tf.Tensor:
   """Returns the mean of an unwrapped normal given its value modulo 1.
 
   The candidates x + j, weighted by the normal density, for j in -2..2; with a
-  spread of at most `MAX_PERIODS` the rest is negligible.
+  spread of at most `MAX_PERIODS` the rest is below 3e-4 periods.
 
   Args:
     x: float32 or float64 tensor [..., S] in [-1/2, 1/2], in periods.
@@ -123,8 +127,3 @@ def posterior_mean_periods(x: tf.Tensor, periods: tf.Tensor) -> tf.Tensor:
 def normal_tail(x: tf.Tensor) -> tf.Tensor:
   """Upper tail Q(x) of the standard normal, accurate for large x."""
   return 0.5 * tf.math.erfc(x / math.sqrt(2.0))
-
-
-def normal_quantile(tail: tf.Tensor) -> tf.Tensor:
-  """Inverse of `normal_tail`, for tails in (0, 1/2]."""
-  return math.sqrt(2.0) * tf.math.erfcinv(2.0 * tail)
