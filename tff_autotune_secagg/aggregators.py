@@ -5,6 +5,7 @@
 import math
 from typing import Optional
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
@@ -25,11 +26,11 @@ MIN_DIM = 1024
 class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
   """Sums float structures under a secure modular sum, with no range to choose.
 
-  Flattens the value, rotates it by a fresh randomized Hadamard transform, rounds
-  it to bins of a tuned size and sums the bins modulo `modulus`. The bin size of
-  the next round comes from the spread of the masked sum alone. The first round,
-  and every round after one whose sum was unreadable, uses a ladder of bin sizes
-  over 13 decades instead.
+  Flattens the value, rotates it by a fresh randomized Hadamard transform,
+  rounds it to bins of a tuned size and sums the bins modulo `modulus`. The bin
+  size of the next round comes from the spread of the masked sum alone. The
+  first round, and every round after one whose sum was unreadable, uses a ladder
+  of bin sizes over 13 decades instead.
 
   Types: `value_type` is any structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.
@@ -68,8 +69,8 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
         `plan_modulus`.
       wrap_probability: None for the error-minimizing one, or a float in (0, 1)
         for the paper's rule with this alpha.
-      num_clients: clients expected in a round. If given, a modulus too small for
-        them is refused here; if not, it is flagged in the measurements.
+      num_clients: clients expected in a round. If given, a modulus too small
+        for them is refused here; if not, it is flagged in the measurements.
       rounding: `Rounding` of the clients.
       decoding: `Decoding` of the server.
       num_repeats: rotations one after the other, 1 to 8; 2 for updates with
@@ -134,20 +135,30 @@ def _check_cohort(num_clients, modulus, wrap_probability, rounding, decoding):
   options = dict(
       wrap_probability=wrap_probability, rounding=rounding, decoding=decoding
   )
-  error = bin_size.predicted_nmse(
-      num_clients=num_clients, modulus=modulus, **options
+  lacking = bin_size.shortage(
+      tf.constant(num_clients, tf.float64), modulus, **options
   )
   limit = bin_size.MAX_PREDICTED_NMSE
-  coherent = rounding is quantization.Rounding.DITHER and (
-      modulus < 2 * math.sqrt(num_clients)
-  )
-  if error <= limit and not coherent:
+  if lacking.error:
+    error = bin_size.predicted_nmse(
+        num_clients=num_clients, modulus=modulus, **options
+    )
+    reason = (
+        f'the predicted error is {error:.2g} of the energy of the sum, above'
+        f' {limit:g}'
+    )
+  elif lacking.rule:
+    reason = f'no bin size has `wrap_probability` {wrap_probability:g}'
+  elif lacking.dither:
+    reason = (
+        'they may differ by less than a bin, where dither lets their errors add'
+    )
+  else:
     return
   fit = bin_size.plan_modulus(num_clients, limit, **options)
   raise ValueError(
-      f'`modulus` {modulus} is too small for `num_clients` {num_clients}: the'
-      f' predicted error is {error:.2g} of the energy of the sum, above'
-      f' {limit:g}. Raise `modulus` to {fit} or more, or lower `num_clients`.'
+      f'`modulus` {modulus} is too small for `num_clients` {num_clients}:'
+      f' {reason}. Raise `modulus` to {fit} or more, or lower `num_clients`.'
   )
 
 
@@ -172,10 +183,13 @@ def autotuned_secure_aggregator(
 
   Secure signals: `AutotunedSecureSumFactory` and the mean around it send masked
   sums only: residues, the weight, and counts of contributing and rejected
-  clients.
-  `zeroing` adds whether the client's largest entry is below a quantile estimate,
-  and whether the client was zeroed; `clipping` adds whether its norm is below
-  another estimate, and whether it was clipped. All of them are secure sums.
+  clients. `zeroing` adds whether the client's largest entry is below a quantile
+  estimate, and whether the client was zeroed; `clipping` adds whether its norm
+  is below another estimate, and whether it was clipped. All of them are secure
+  sums; with each of the latter TFF also counts the clients that sent it and
+  those out of its range, who are none.
+
+  Limits: TFF's zeroing and clipping refuse bfloat16; without both it is taken.
 
   Args:
     modulus: int in 2 .. 2**30; its logarithm is the bits per coordinate.
@@ -224,7 +238,9 @@ def autotuned_secure_aggregator(
     )
   if zeroing:
     factory = tff.aggregators.zeroing_factory(
-        _norm_quantile(10.0, 0.98, math.log(10.0), multiplier=2.0, increment=1.0),
+        _norm_quantile(
+            10.0, 0.98, math.log(10.0), multiplier=2.0, increment=1.0
+        ),
         factory,
         zeroed_count_sum_factory=_secure_count(),
     )
@@ -232,7 +248,7 @@ def autotuned_secure_aggregator(
 
 
 def _norm_quantile(initial_estimate, target_quantile, learning_rate, **options):
-  """Returns a secure quantile estimate with the settings TFF's defaults have."""
+  """Returns a secure quantile estimate with the settings of TFF's defaults."""
   return tff.aggregators.PrivateQuantileEstimationProcess.no_noise(
       initial_estimate=initial_estimate,
       target_quantile=target_quantile,

@@ -218,6 +218,76 @@ def half_period_for(wrap_probability: float) -> float:
   return float(-special.ndtri(wrap_probability / 2))
 
 
+def rule_has_fixed_point(
+    wrap_probability: float,
+    num_clients: tf.Tensor,
+    modulus: int,
+    rounding: quantization.Rounding,
+) -> tf.Tensor:
+  """Tells whether the paper's rule converges: k - 1 > 2 z sqrt(n v), bool.
+
+  Rounding of variance v each, 1/6 or 1/12, then grows less than the bins.
+  """
+  variance = rounding_noise.decoded_variance(
+      tf.constant(1e3, tf.float64), num_clients, rounding
+  )
+  quantile = half_period_for(wrap_probability)
+  return modulus - 1 > 2.0 * quantile * tf.sqrt(num_clients * variance)
+
+
+class Shortage(NamedTuple):
+  """Why a modulus may be too small for a cohort; scalar bool tensors.
+
+  Attributes:
+    error: the predicted error exceeds `MAX_PREDICTED_NMSE`.
+    rule: the paper's rule has no fixed point.
+    dither: k < 2 r sqrt(n), so that clients of equal size differ by about a bin
+      or less. Half a bin is enough if they are independent; the rest is for
+      clients that agree in part. One client has nobody to agree with.
+  """
+
+  error: tf.Tensor
+  rule: tf.Tensor
+  dither: tf.Tensor
+
+
+def shortage(
+    num_clients: tf.Tensor,
+    modulus: int,
+    wrap_probability: Optional[float],
+    rounding: quantization.Rounding,
+    decoding: quantization.Decoding,
+) -> Shortage:
+  """Tells why no bin size serves this many clients well, if so.
+
+  Args:
+    num_clients: float64 scalar; values below 1 are read as 1.
+    modulus: Python int.
+    wrap_probability: None for the automatic one, or that of the paper's rule.
+    rounding: the clients' mode.
+    decoding: the server's mode.
+
+  Returns:
+    A `Shortage`.
+  """
+  clients = tf.maximum(num_clients, 1.0)
+  never = tf.constant(False)
+  if wrap_probability is None:
+    found = best_operation(clients, modulus, rounding, decoding, 0.0)
+    rule = never
+  else:
+    found = fixed_operation(wrap_probability, clients, modulus, rounding)
+    rule = tf.logical_not(
+        rule_has_fixed_point(wrap_probability, clients, modulus, rounding)
+    )
+  dither = never
+  if rounding is quantization.Rounding.DITHER:
+    reach = 2.0 * found.half_period * tf.sqrt(clients)
+    dither = tf.logical_and(clients >= 2.0, modulus < reach)
+  error = nmse(found.half_period, found.noise_share, decoding)
+  return Shortage(error > MAX_PREDICTED_NMSE, rule, dither)
+
+
 # The planner: plain numbers in, plain numbers out.
 
 
@@ -316,6 +386,9 @@ def plan_modulus(
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
 
+  A modulus that a tuner would flag as too small is never returned: one at which
+  the paper's rule has no fixed point, or dither has too many clients.
+
   A rule of thumb for the result: half a bit for every doubling of the clients
   and for every halving of the error.
 
@@ -345,7 +418,16 @@ def plan_modulus(
     error = predicted_nmse(
         num_clients=num_clients, modulus=2**bits, **options
     )
-    if error <= target_nmse:
+    if error > target_nmse:
+      continue
+    lacking = shortage(
+        tf.constant(num_clients, tf.float64),
+        2**bits,
+        wrap_probability,
+        rounding,
+        decoding,
+    )
+    if not any(bool(reason) for reason in lacking):
       return 2**bits
   raise ValueError(
       f'`target_nmse` {target_nmse:g} is out of reach for {num_clients} clients:'

@@ -26,10 +26,10 @@ _FORMAT = 1
 class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
   """Sums float structures as residues modulo `modulus`.
 
-  At clients: each entry is divided by the current bin size, rounded at random to
-    a neighbouring integer and reduced to `0 .. modulus - 1`. A client with an
-    entry that is not finite sends zeros and is counted. So does one whose
-    entries are all 0, which adds no rounding noise and no dither to the sum.
+  At clients: each entry is divided by the current bin size, rounded at random
+    to a neighbouring integer and reduced to `0 .. modulus - 1`. A client with
+    an entry that is not finite sends zeros and is counted. One whose entries
+    are all 0 sends zeros, too: it adds no rounding noise and no dither.
   At server: a residue of the inner sum is read as the integer nearest to 0 in
     its class and multiplied by the same bin size, or decoded to its posterior
     mean.
@@ -37,17 +37,18 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
     tensors. The inner factory is created for int32 tensors of the same shapes
     and must return their sum modulo `modulus`. The result type equals
     `value_type`.
-  State: `settings`, `seed` (int64 [2]) and `round` for dither, `tuner` (owned by
-    the tuner, opaque here; empty for a fixed bin size) and `inner`.
+  State: `settings`, `seed` (int64 [2]) and `round` for dither, `tuner` (owned
+    by the tuner, opaque here; empty for a fixed bin size) and `inner`.
   Measurements: `bin_size` (units of the values, the one of this round; of a
     calibration round the one before), `calibrating`, `blind`, `zero_sum`,
-    `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root mean
-    square of an entry of the true sum), `wrap_probability` (fitted share of
-    wrapped entries), `predicted_nmse`, `num_clients` (whose update is not 0),
-    `rejected_clients`, `bits_per_coordinate`, `bytes_per_client` (payload of the
-    residues) and `inner`.
+    `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root
+    mean square of an entry of the true sum), `wrap_probability` (fitted share
+    of wrapped entries), `predicted_nmse`, `num_clients` (whose update is not
+    0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client` (payload
+    of the residues) and `inner`.
   Randomness: stochastic rounding draws one fresh seed per client and round;
-    leaves of a structure use streams of their own. Dither uses the round's seed.
+    leaves of a structure use streams of their own. Dither uses the round's
+    seed.
 
   Guarantees: with `Decoding.CENTRED` and a fixed bin size the result has mean
     equal to the sum and variance at most `num_clients * bin_size**2 / 4` per
@@ -55,10 +56,11 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
     `Decoding.POSTERIOR_MEAN` the expected error energy is at most that of the
     sum itself, if entries are normal around 0, as after a rotation.
   Limits: an entry outside half a period is off by a multiple of
-    `modulus * bin_size`. An entry of 2**30 bins or more, or of 2**21 periods, in
-    one client is replaced by a random residue.
+    `modulus * bin_size`. An entry of 2**30 bins or more, or of 2**21 periods,
+    in one client is replaced by a random residue.
   Secure signals: beside the residues, two counts by
-    `tff.federated_secure_sum`: clients whose update is not 0, and rejected ones.
+    `tff.federated_secure_sum`: clients whose update is not 0, and rejected
+    ones.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).
   """
@@ -277,8 +279,8 @@ class _Codec:
   def encode(self, value, bin_sizes, shared_seed, value_type):
     """Returns the residues and int32 (contributing, rejected) of one client.
 
-    An update of zeros does not contribute: it is exact, so that neither rounding
-    noise nor dither may be accounted for it.
+    An update of zeros does not contribute: it is exact, so that neither
+    rounding noise nor dither may be accounted for it.
     """
     leaves = _value_types.flatten(value)
     is_dither = self._rounding is quantization.Rounding.DITHER
@@ -351,6 +353,9 @@ class _Codec:
         modulus_too_small=tuning.modulus_is_too_small(
             num_clients,
             modulus=self._modulus,
+            wrap_probability=(
+                None if self._tuner is None else self._tuner.wrap_probability
+            ),
             rounding=self._rounding,
             decoding=self._decoding,
         ),
@@ -365,7 +370,9 @@ class _Codec:
         bits_per_coordinate=tf.constant(bits, tf.int32),
         bytes_per_client=tf.constant((entries * bits + 7) // 8, tf.int64),
     )
-    measurements = collections.OrderedDict((k, values[k]) for k in _MEASUREMENTS)
+    measurements = collections.OrderedDict(
+        (k, values[k]) for k in _MEASUREMENTS
+    )
     return _value_types.pack(leaves, value_type), next_tuner_state, measurements
 
   def _fit(self, residues, specs, shared_seed, num_clients, bin_sizes):

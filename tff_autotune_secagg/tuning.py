@@ -90,6 +90,11 @@ class WrappedNormalTuner:
     """The rounding mode the bin sizes are meant for."""
     return self._rounding
 
+  @property
+  def wrap_probability(self) -> Optional[float]:
+    """The wrap probability of the paper's rule, None if it is automatic."""
+    return self._wrap_probability
+
   def initial_state(self) -> collections.OrderedDict:
     """Returns the state before the first round, which calibrates."""
     return collections.OrderedDict(
@@ -143,16 +148,22 @@ class WrappedNormalTuner:
       proposal = best.bin_per_stddev * fitted.sum_stddev
     else:
       quantile = bin_size_lib.half_period_for(self._wrap_probability)
-      # A ladder has no one observed spread; the rule's fixed point stands in.
-      fixed = bin_size_lib.fixed_operation(
+      operation = (
           self._wrap_probability, clients, self._modulus, self._rounding
       )
+      fixed = bin_size_lib.fixed_operation(*operation).bin_per_stddev
+      fixed *= fitted.sum_stddev
       observed = fitted.observed_stddev
-      proposal = tf.where(
-          tf.equal(observed[0], observed[-1]),
-          2.0 * quantile * observed[0] / (self._modulus - 1),
-          fixed.bin_per_stddev * fitted.sum_stddev,
+      rule = 2.0 * quantile * observed[0] / (self._modulus - 1)
+      # Where the rule diverges, what it would reach once most entries are
+      # rounded to 0 bounds it.
+      rule = tf.where(
+          bin_size_lib.rule_has_fixed_point(*operation),
+          rule,
+          tf.minimum(rule, fixed),
       )
+      # A ladder has no one observed spread; the rule's fixed point stands in.
+      proposal = tf.where(tf.equal(observed[0], observed[-1]), rule, fixed)
     proposal = tf.clip_by_value(proposal, _SMALLEST_BIN, _LARGEST_BIN)
     return tf.cast(proposal, tf.float32)
 
@@ -161,18 +172,20 @@ def modulus_is_too_small(
     num_clients: tf.Tensor,
     *,
     modulus: int,
+    wrap_probability: Optional[float] = None,
     rounding: quantization.Rounding,
     decoding: quantization.Decoding,
 ) -> tf.Tensor:
   """Tells whether no bin size serves this many clients well, scalar bool.
 
-  True if the least predicted error exceeds `bin_size.MAX_PREDICTED_NMSE`, and for
-  dither also if the clients would differ by less than the half bin it needs.
+  True for any reason of `bin_size.Shortage`: the predicted error is above
+  `bin_size.MAX_PREDICTED_NMSE`, the paper's rule has no fixed point, or dither's
+  clients may differ by too little.
   """
-  clients = tf.maximum(num_clients, 1.0)
-  best = bin_size_lib.best_operation(clients, modulus, rounding, decoding, 0.0)
-  error = bin_size_lib.nmse(best.half_period, best.noise_share, decoding)
-  return error > bin_size_lib.MAX_PREDICTED_NMSE
+  lacking = bin_size_lib.shortage(
+      num_clients, modulus, wrap_probability, rounding, decoding
+  )
+  return tf.reduce_any(lacking)
 
 
 def wrap_probability(
