@@ -1,0 +1,88 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Slow, independent oracles: exact integers, quadrature, sums over all periods.
+
+Nothing here imports the package; formulas start from definitions, not from the
+closed forms that the package uses.
+"""
+
+import fractions
+import math
+
+import numpy as np
+from scipy import stats
+
+
+def round_up_above(bins: float, offset: float) -> int:
+  """floor(bins), plus 1 if the offset is below the fraction, exactly."""
+  exact = fractions.Fraction(float(bins))
+  floor = math.floor(exact)
+  return floor + (fractions.Fraction(float(offset)) < exact - floor)
+
+
+def centre(residue: int, modulus: int) -> int:
+  """The integer nearest to 0 of a residue class; a tie is negative."""
+  residue %= modulus
+  return residue if 2 * residue < modulus else residue - modulus
+
+
+def posterior_mean(x, spread: float):
+  """E[u | u = x mod 1] for a normal u, summed over 201 periods."""
+  x = np.asarray(x, np.float64)
+  u = x[..., np.newaxis] + np.arange(-100, 101)
+  log_weight = -0.5 * (u / spread) ** 2
+  weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
+  return np.sum(u * weight, axis=-1) / np.sum(weight, axis=-1)
+
+
+def stochastic_variance(spread: float) -> float:
+  """E f (1 - f) for the fraction f of a normal: the variance of its rounding."""
+  top = 12 * spread
+  edges = np.union1d(np.linspace(0, top, 40), np.arange(math.ceil(top)))
+  nodes, weights = np.polynomial.legendre.leggauss(16)
+  widths = np.diff(edges)[:, np.newaxis] / 2
+  z = edges[:-1, np.newaxis] + widths * (nodes + 1)
+  fraction = z - np.floor(z)
+  density = stats.norm.pdf(z / spread) / spread
+  return 2 * float(np.sum(widths * weights * fraction * (1 - fraction) * density))
+
+
+def shared_offset_moments(spread: float, num_offsets: int = 4000):
+  """Moments of floor(z + u) for normal z and an offset u shared by clients.
+
+  Returns:
+    Variance of the integer, covariance of the integers of two clients, and
+    variance and covariance of the errors floor(z + u) - (u - 1/2) - z.
+  """
+  u = (np.arange(num_offsets) + 0.5) / num_offsets
+  top = math.ceil(12 * spread) + 2
+  j = np.arange(-top, top + 1)
+  edges = (j - u[:, np.newaxis]) / spread
+  inside = stats.norm.cdf(edges + 1 / spread) - stats.norm.cdf(edges)
+  mean = inside @ j
+  variance = np.mean(inside @ j**2)
+  covariance = np.mean(mean**2)
+  error_mean = mean - (u - 0.5)
+  # E z floor(z + u) by parts: z phi(z) integrates to minus phi.
+  density = stats.norm.pdf(edges) - stats.norm.pdf(edges + 1 / spread)
+  product = spread * (density @ j)
+  second = inside @ j**2 - 2 * (u - 0.5) * mean + (u - 0.5) ** 2
+  error_variance = np.mean(second + spread**2 - 2 * product)
+  return variance, covariance, error_variance, np.mean(error_mean**2)
+
+
+def wrapped_error(half_period: float, is_centred: bool) -> float:
+  """Error energy of decoding a unit normal known modulo 2 * half_period."""
+  nodes, weights = np.polynomial.legendre.leggauss(400)
+  x = half_period * (nodes[:, np.newaxis] + 1) / 2
+  u = x + 2 * half_period * np.arange(-100, 101)
+  density = np.exp(-0.5 * u**2) / math.sqrt(2 * math.pi)
+  total = np.maximum(density.sum(axis=1, keepdims=True), 1e-300)
+  decoded = x if is_centred else (u * density).sum(1, keepdims=True) / total
+  errors = np.sum((u - decoded) ** 2 * density, axis=1)
+  return half_period * float(weights @ errors)
+
+
+def lattice_bound_bits(nmse: float, num_clients: int, modulus: int) -> float:
+  """Bits above NMSE = n / k^2, the bound for nested lattices."""
+  return 0.5 * math.log2(nmse * modulus**2 / num_clients)
