@@ -68,7 +68,8 @@ def check_float(
   inside = above < value < below
   inside = inside and (at_least is None or value >= at_least)
   inside = inside and (at_most is None or value <= at_most)
-  if not (math.isfinite(value) and inside):
+  # In this order: an int can be too large for `isfinite`.
+  if not (inside and math.isfinite(value)):
     raise ValueError(f'{rule}, {_found(value)}')
   return float(value)
 
