@@ -143,7 +143,7 @@ _CALLABLES = {
 # Public names with tests of their arguments elsewhere, or with none.
 _ELSEWHERE = {
     'Decoding', 'QuantizeModEncodingStage', 'Rounding', '__version__',
-    'simulation',
+    'check_state', 'load_latest_state', 'simulation',
 }
 
 

@@ -24,6 +24,8 @@ _NAMES = [
   'WrappedNormalTuner',
   '__version__',
   'autotuned_secure_aggregator',
+  'check_state',
+  'load_latest_state',
   'optimal_wrap_probability',
   'plan_modulus',
   'predicted_nmse',

@@ -35,6 +35,8 @@ from tff_autotune_secagg.aggregators import AutotunedSecureSumFactory
 from tff_autotune_secagg.bin_size import optimal_wrap_probability
 from tff_autotune_secagg.bin_size import plan_modulus
 from tff_autotune_secagg.bin_size import predicted_nmse
+from tff_autotune_secagg.checkpoints import check_state
+from tff_autotune_secagg.checkpoints import load_latest_state
 from tff_autotune_secagg.encoding_stage import QuantizeModEncodingStage
 from tff_autotune_secagg.flatten import FlattenFactory
 from tff_autotune_secagg.mean import SecureMeanFactory
@@ -60,6 +62,8 @@ __all__ = [
     'WrappedNormalTuner',
     '__version__',
     'autotuned_secure_aggregator',
+    'check_state',
+    'load_latest_state',
     'optimal_wrap_probability',
     'plan_modulus',
     'predicted_nmse',

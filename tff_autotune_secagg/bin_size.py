@@ -215,7 +215,8 @@ def fixed_operation(
 
 def half_period_for(wrap_probability: float) -> float:
   """Returns the r at which a normal leaves [-r, r] with this probability."""
-  return float(-special.ndtri(wrap_probability / 2))
+  # Half the smallest of floats is 0, whose r is infinite.
+  return float(-special.ndtri(max(wrap_probability / 2, 1e-300)))
 
 
 def rule_has_fixed_point(

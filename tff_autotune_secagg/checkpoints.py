@@ -1,0 +1,94 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints that fit the process they are loaded for, or are refused.
+
+A checkpoint is data without a description: TFF loads one of another modulus
+without a word, and prints the weights of one of another structure. These
+functions say in one sentence what does not match, and print no values.
+"""
+
+from typing import Any, Dict, Tuple
+
+import numpy as np
+import tensorflow_federated as tff
+import tree
+
+from tff_autotune_secagg import _settings
+
+
+def check_state(process: Any, state: Any) -> None:
+  """Raises unless a state was written by a process like this one.
+
+  Args:
+    process: a `tff.templates.IterativeProcess`, an aggregation or a learning
+      process.
+    state: a state of it, such as one that was loaded.
+
+  Raises:
+    ValueError: the state has other fields, sizes or dtypes, or comes from an
+      aggregator of another modulus, size, rotation, rounding or version.
+  """
+  _check_like(process.initialize(), state)
+
+
+async def load_latest_state(
+    state_manager: tff.program.ProgramStateManager, process: Any
+) -> Tuple[Any, int]:
+  """Loads the newest state of a process.
+
+  Args:
+    state_manager: where states were saved, such as a
+      `tff.program.FileProgramStateManager`.
+    process: as for `check_state`.
+
+  Returns:
+    The state and its version; the initial state and 0 if none was saved.
+
+  Raises:
+    ValueError: as `check_state`.
+  """
+  initial = process.initialize()
+  try:
+    state, version = await state_manager.load_latest(initial)
+  except (TypeError, ValueError):
+    # TFF's message is both structures in full.
+    raise ValueError(
+        'The checkpoint must have the fields of the process, found others: it'
+        ' was written by another kind or version of it.'
+    ) from None
+  if not version:
+    return initial, 0
+  _check_like(initial, state)
+  return state, version
+
+
+def _leaves(state: Any) -> Dict[str, np.ndarray]:
+  return {
+      '/'.join(map(str, path)): np.asarray(leaf)
+      for path, leaf in tree.flatten_with_path(state)
+  }
+
+
+def _check_like(wanted_state, state):
+  """Raises ValueError unless the states agree in all that is not learned."""
+  wanted, found = _leaves(wanted_state), _leaves(state)
+  for path in wanted.keys() & found.keys():
+    *parents, name = path.split('/')
+    if parents and parents[-1] == 'settings':
+      if wanted[path] != found[path]:
+        raise ValueError(
+            _settings.refusal(name, found[path], 'process', wanted[path])
+        )
+  for path in sorted(wanted.keys() ^ found.keys()):
+    kind = 'lacks' if path in wanted else 'has besides'
+    raise ValueError(
+        f'`state` must have the fields of `process`, found that it {kind}'
+        f' {path!r}.'
+    )
+  for path, leaf in wanted.items():
+    other = found[path]
+    if (leaf.shape, leaf.dtype) != (other.shape, other.dtype):
+      raise ValueError(
+          f'`state` must hold {leaf.dtype}{list(leaf.shape)} at {path!r}, found'
+          f' {other.dtype}{list(other.shape)}.'
+      )
