@@ -262,6 +262,15 @@ class ErrorTest(parameterized.TestCase):
       r' \d+ or more, or lower `num_clients`\.$',
     ):
       aggregators.AutotunedSecureSumFactory(modulus=4, num_clients=1000)
+    with self.assertRaisesRegex(
+      ValueError,
+      r'^`modulus` 16 is too small for `num_clients` 20: they may differ by'
+      r' less than a bin, where dither lets their errors add\. Raise `modulus`'
+      r' to \d+ or more, or lower `num_clients`\.$',
+    ):
+      aggregators.autotuned_secure_aggregator(
+        modulus=16, num_clients=20, rounding=quantization.Rounding.DITHER
+      )
     aggregators.AutotunedSecureSumFactory(modulus=1024, num_clients=1000)
 
   @parameterized.named_parameters(

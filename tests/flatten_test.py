@@ -8,6 +8,7 @@ from absl.testing import absltest
 import numpy as np
 import tensorflow_federated as tff
 
+from tests import doubles
 from tests import factory_conformance
 from tff_autotune_secagg import flatten
 from tff_autotune_secagg import secure_sum
@@ -17,7 +18,7 @@ setUpModule = factory_conformance.set_up_context
 
 class FlattenConformanceTest(factory_conformance.FactoryConformanceTest):
   def factory(self):
-    return flatten.FlattenFactory(factory_conformance.SumPlusOneFactory())
+    return flatten.FlattenFactory(doubles.SumPlusOneFactory())
 
   def secure_factory(self):
     return flatten.FlattenFactory(tff.aggregators.SecureSumFactory(100.0))
@@ -25,9 +26,7 @@ class FlattenConformanceTest(factory_conformance.FactoryConformanceTest):
 
 class FlattenExecutionTest(absltest.TestCase):
   def test_pads_with_zeros_to_min_dim_in_float32_or_float64(self):
-    factory = flatten.FlattenFactory(
-      factory_conformance.SumPlusOneFactory(), min_dim=6
-    )
+    factory = flatten.FlattenFactory(doubles.SumPlusOneFactory(), min_dim=6)
     halves = tff.TensorType(np.float16, [2])
     process = factory.create(halves)
     output = process.next(process.initialize(), [np.ones(2, np.float16)] * 2)

@@ -9,6 +9,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow_federated as tff
 
+from tests import doubles
 from tests import factory_conformance
 from tff_autotune_secagg import mean
 
@@ -22,7 +23,7 @@ class SecureMeanConformanceTest(factory_conformance.FactoryConformanceTest):
   atol = 0.02  # bfloat16 keeps 8 bits.
 
   def factory(self):
-    return mean.SecureMeanFactory(factory_conformance.SumPlusOneFactory())
+    return mean.SecureMeanFactory(doubles.SumPlusOneFactory())
 
   def secure_factory(self):
     return mean.SecureMeanFactory(tff.aggregators.SecureSumFactory(100.0))
@@ -41,9 +42,7 @@ class SecureUnweightedMeanConformanceTest(
   atol = 0.02  # bfloat16 keeps 8 bits.
 
   def factory(self):
-    return mean.SecureUnweightedMeanFactory(
-      factory_conformance.SumPlusOneFactory()
-    )
+    return mean.SecureUnweightedMeanFactory(doubles.SumPlusOneFactory())
 
   def secure_factory(self):
     return mean.SecureUnweightedMeanFactory(

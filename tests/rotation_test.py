@@ -12,6 +12,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow_federated as tff
 
+from tests import doubles
 from tests import factory_conformance
 from tff_autotune_secagg import hadamard
 from tff_autotune_secagg import rotation
@@ -21,7 +22,7 @@ setUpModule = factory_conformance.set_up_context
 
 def _factory(**options):
   return rotation.HadamardRotationFactory(
-    factory_conformance.SumPlusOneFactory(), **options
+    doubles.SumPlusOneFactory(), **options
   )
 
 
