@@ -74,8 +74,9 @@ def _known_names() -> frozenset[str]:
   names = set(dir(builtins))
   for folder in _SOURCES:
     names.add(folder)
+    for path in (_PROJECT / folder).glob('**/*.*'):
+      names.update(path.name.split('.'))
     for path in (_PROJECT / folder).glob('**/*.py'):
-      names.add(path.stem)
       for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
         for field in ('id', 'name', 'attr', 'arg', 'module'):
           value = getattr(node, field, None)
