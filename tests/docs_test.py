@@ -17,6 +17,7 @@ from absl.testing import parameterized
 import tensorflow as tf
 import tensorflow_federated as tff
 
+import tff_autotune_secagg as autotune
 from tools import build_docs
 
 _PROJECT = pathlib.Path(__file__).parent.parent
@@ -120,7 +121,7 @@ def _is_broken(reference: str, known: frozenset[str]) -> bool:
     except ImportError:
       return not _resolves(importlib.import_module(root), parts)
   if root == 'autotune':
-    return not _resolves(importlib.import_module('tff_autotune_secagg'), parts)
+    return not _resolves(autotune, parts)
   return not all(part in known for part in (root, *parts))
 
 
@@ -206,6 +207,39 @@ class DocumentsTest(absltest.TestCase):
     )
 
 
+class HowManyBitsTest(absltest.TestCase):
+  """The tables of docs/how_many_bits.md are what the planner says."""
+
+  def _tables(self) -> list[list[list[str]]]:
+    text = (_PROJECT / 'docs' / 'how_many_bits.md').read_text(encoding='utf-8')
+    tables = re.findall(r'(?:^\|.*\n)+', text, re.MULTILINE)
+    return [
+      [
+        [cell.strip() for cell in row.split('|')[1:-1]]
+        for row in table.split('\n')
+      ]
+      for table in tables
+    ]
+
+  def _row(self, table: int, first: str) -> list[str]:
+    return next(row for row in self._tables()[table] if row and row[0] == first)
+
+  def test_predicted_errors(self):
+    for column, num_clients in enumerate((1, 10, 100, 1000, 10_000), start=1):
+      predicted = autotune.predicted_nmse(num_clients=num_clients, modulus=2**8)
+      # Two digits are printed.
+      self.assertAlmostEqual(
+        float(self._row(0, '8')[column]) / predicted, 1.0, delta=0.05
+      )
+
+  def test_planned_bits(self):
+    for column, num_clients in ((2, 10), (3, 100)):
+      modulus = autotune.plan_modulus(num_clients, 0.01)
+      self.assertEqual(
+        int(self._row(1, '0.01')[column]), modulus.bit_length() - 1
+      )
+
+
 class ApiReferenceTest(absltest.TestCase):
   def test_is_built_with_a_page_for_each_public_module(self):
     folder = pathlib.Path(self.create_tempdir().full_path)
@@ -214,7 +248,7 @@ class ApiReferenceTest(absltest.TestCase):
       page = folder / (name.replace('.', '/') + '.html')
       self.assertTrue(page.is_file(), name)
     index = (folder / 'tff_autotune_secagg.html').read_text(encoding='utf-8')
-    for name in importlib.import_module('tff_autotune_secagg').__all__:
+    for name in autotune.__all__:
       if not name.startswith('__'):
         self.assertIn(name, index)
     for page in folder.glob('**/*.html'):
