@@ -17,7 +17,6 @@ import warnings
 from absl import logging
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
-os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '0')  # Bit-stable over CPUs.
 os.environ.setdefault('GRPC_VERBOSITY', 'ERROR')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '-1')  # The runtime is CPU work.
 # Third-party deprecations that a user of these binaries cannot act upon.
