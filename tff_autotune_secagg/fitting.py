@@ -237,5 +237,9 @@ def decode(
   periods = fitted.observed_stddev / (modulus * bin_sizes)
   observed = tf.maximum(fitted.observed_stddev, 1e-300)
   gain = tf.square(fitted.sum_stddev / observed)
-  mean = wrapped_normal.posterior_mean_periods(bins / modulus, periods)
-  return mean * tf.cast(gain * modulus * bin_sizes, bins.dtype)
+  wide, repeats = quantization.widen(bins)
+  mean = wrapped_normal.posterior_mean_periods(
+      wide / modulus, tf.tile(periods, [repeats])
+  )
+  scale = tf.cast(gain * modulus * bin_sizes, bins.dtype)
+  return tf.reshape(mean * tf.tile(scale, [repeats]), bins.shape)

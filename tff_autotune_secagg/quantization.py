@@ -17,6 +17,7 @@ No TFF here: everything is TensorFlow on dense tensors.
 
 import enum
 import math
+from typing import Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -71,8 +72,8 @@ def max_client_bins(modulus: int) -> int:
   """Returns the size, in bins, from which an entry carries no information.
 
   A float32 of 2**21 * modulus bins is a multiple of modulus / 4, so that its
-  residue would be one of four values and say nothing of the value; without this
-  limit the residue would be 0 at still larger sizes, which reads as "no update".
+  residue would be one of four values and say nothing of the value; without
+  this limit the residue of still larger ones is 0, which reads as "no update".
   """
   return min(2**21 * modulus, _MAX_BINS)
 
@@ -192,11 +193,25 @@ def encode(
 
 def _divide_stripes(rows: tf.Tensor, bin_sizes: tf.Tensor) -> tf.Tensor:
   """Divides rows [n, NUM_STRIPES] by bin sizes, in the widest rows that fit."""
-  num_rows = rows.shape[0]
-  # Broadcasting along short rows takes half as long again as along long ones.
-  repeats = math.gcd(num_rows, _ROWS_AT_ONCE)
-  wide = tf.reshape(rows, [num_rows // repeats, repeats * NUM_STRIPES])
+  wide, repeats = widen(rows)
   return wide / tf.tile(tf.cast(bin_sizes, rows.dtype), [repeats])
+
+
+def widen(rows: tf.Tensor) -> Tuple[tf.Tensor, int]:
+  """Views rows of stripes as fewer, longer rows.
+
+  Broadcasting along short rows takes half as long again as along long ones.
+
+  Args:
+    rows: tensor [n, NUM_STRIPES] of static shape.
+
+  Returns:
+    A tensor [n / repeats, repeats * NUM_STRIPES] and `repeats`, by which a
+    vector of stripes must be tiled to match it.
+  """
+  repeats = math.gcd(rows.shape[0], _ROWS_AT_ONCE)
+  shape = [rows.shape[0] // repeats, repeats * NUM_STRIPES]
+  return tf.reshape(rows, shape), repeats
 
 
 def _round_up_above(bins: tf.Tensor, offsets: tf.Tensor) -> tf.Tensor:
@@ -227,7 +242,7 @@ def _is_power_of_two(number: int) -> bool:
 
 
 def reduce_modulo(integers: tf.Tensor, modulus: int) -> tf.Tensor:
-  """Reduces integers of any sign to `0 .. modulus - 1`, same shape and dtype."""
+  """Reduces integers to `0 .. modulus - 1`, with the same shape and dtype."""
   if _is_power_of_two(modulus):
     # Two's complement makes the mask exact for negative integers as well.
     return tf.bitwise.bitwise_and(

@@ -33,22 +33,28 @@ MAX_PERIODS = 0.6
 # The posterior mean needs no smaller spread than this to see the edges.
 _MIN_PERIODS = 0.12
 
+_ROWS_OF_SHORT_SUM = 64
 
-def sum_versines(bins: tf.Tensor, modulus: int, axis=0) -> tf.Tensor:
-  """Sums 2 sin^2(pi * bins / modulus) over `axis`, in float64.
+
+def sum_versines(bins: tf.Tensor, modulus: int) -> tf.Tensor:
+  """Sums 2 sin^2(pi * bins / modulus) over the rows.
 
   Args:
-    bins: float32 or float64 tensor in `[-modulus / 2, modulus / 2]`, in bins.
-      Entries that are 0, such as padding, add nothing.
+    bins: float32 or float64 tensor [rows, ...] of static shape, in bins, in
+      `[-modulus / 2, modulus / 2]`. Entries of 0, such as padding, add nothing.
     modulus: Python int, the period in bins.
-    axis: axis or axes to sum over.
 
   Returns:
-    float64 tensor; each summand has relative error of a few units in the last
-    place of the dtype of `bins`, however small the bins are.
+    float64 tensor [...]; its relative error is a few units in the last place
+    of the dtype of `bins`, however small the bins are.
   """
   sines = tf.sin(bins * (math.pi / modulus))
-  return 2.0 * tf.reduce_sum(tf.cast(sines * sines, tf.float64), axis=axis)
+  # Short sums in the dtype of `bins`, where there is little to lose; the long
+  # sum over them in float64.
+  block = math.gcd(bins.shape[0], _ROWS_OF_SHORT_SUM)
+  blocks = [bins.shape[0] // block, block] + bins.shape[1:].as_list()
+  short = tf.reduce_sum(tf.reshape(sines * sines, blocks), axis=1)
+  return 2.0 * tf.reduce_sum(tf.cast(short, tf.float64), axis=0)
 
 
 def stddev_periods(mean_versine: tf.Tensor) -> tf.Tensor:
@@ -117,8 +123,9 @@ def posterior_mean_periods(x: tf.Tensor, periods: tf.Tensor) -> tf.Tensor:
   inverse = 1.0 / e
   plus, minus = e + inverse, e - inverse
   q4 = tf.pow(q, 4)
-  weight = 1.0 + q * plus + q4 * (tf.square(plus) - 2.0)
-  shift = q * minus + 2.0 * q4 * plus * minus
+  both = q4 * plus
+  weight = (1.0 - 2.0 * q4) + plus * (q + both)
+  shift = minus * (q + 2.0 * both)
   mean = x + shift / weight
   usable = tf.cast(periods <= MAX_PERIODS, x.dtype)
   return mean * usable
