@@ -202,6 +202,15 @@ def define_output() -> None:
   )
   _add(
       'Output',
+      flags.DEFINE_list,
+      'workers',
+      [],
+      'Addresses host:port of workers that compute the clients, separated by '
+      'commas; "python -m tff_autotune_secagg.worker --port=8000" starts one. '
+      'By default this machine computes.',
+  )
+  _add(
+      'Output',
       flags.DEFINE_boolean,
       'quiet',
       False,

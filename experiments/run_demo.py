@@ -41,6 +41,7 @@ def main(argv):
       checkpoint_every=FLAGS.checkpoint_every,
       tensorboard=FLAGS.tensorboard,
       quiet=FLAGS.quiet,
+      workers=FLAGS.workers,
   )
   status = runs.run()
   if status == 0:

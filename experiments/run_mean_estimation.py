@@ -36,6 +36,7 @@ def main(argv):
       data_dir=FLAGS.data_dir,
       allow_download=FLAGS.allow_download,
       quiet=FLAGS.quiet,
+      workers=FLAGS.workers,
   )
   status = runs.run()
   if status == 0:

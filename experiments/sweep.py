@@ -103,6 +103,17 @@ def short_name(config: federated_training.Config) -> str:
   return scheme.name + (f' k={modulus}' if modulus else '')
 
 
+def _set_context(workers: Sequence[str]) -> None:
+  """Computes on this machine, or on `workers`; exits if one does not answer."""
+  if not workers:
+    simulation.set_local_context()
+    return
+  try:
+    simulation.set_remote_context(workers)
+  except (ConnectionError, ValueError) as e:
+    sys.exit(f'--workers: {e}')
+
+
 class Sweep:
   """Runs of several configs whose results go to one folder.
 
@@ -121,12 +132,14 @@ class Sweep:
       checkpoint_every: int = 10,
       tensorboard: bool = True,
       quiet: bool = False,
+      workers: Sequence[str] = (),
   ):
     self._configs = list(configs)
     self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
     self._checkpoint_every = checkpoint_every
     self._tensorboard = tensorboard
     self._quiet = quiet
+    self._workers = tuple(workers)
     self.output_dir = output_dir
     self.results = results.ResultsFile(os.path.join(output_dir, RESULTS_NAME))
     self._position = ''
@@ -144,7 +157,7 @@ class Sweep:
       data = federated_training.load_data(
           self._configs[0], **self._data_options
       )
-      simulation.set_local_context()
+      _set_context(self._workers)
       environment = results.environment()
       for config in self._configs:
         self._run_one(config, data, environment, progress)
@@ -268,12 +281,14 @@ class EstimationSweep:
       data_dir: Optional[str] = None,
       allow_download: bool = False,
       quiet: bool = False,
+      workers: Sequence[str] = (),
   ):
     self._configs = list(configs)
     self._training = training
     self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
     self._output_dir = output_dir
     self._quiet = quiet
+    self._workers = tuple(workers)
     self._recorded = None
     self.results = results.ResultsFile(os.path.join(output_dir, RESULTS_NAME))
 
@@ -281,7 +296,7 @@ class EstimationSweep:
     """Runs what is not finished yet; returns 0, or the status after Ctrl-C."""
     progress = _Progress(len(self._configs), self._quiet)
     try:
-      simulation.set_local_context()
+      _set_context(self._workers)
       environment = results.environment()
       runner = mean_estimation.Runner()
       for number, config in enumerate(self._configs, 1):

@@ -113,6 +113,25 @@ class MeasurementTest(absltest.TestCase):
     self.assertIsNone(federated_training.find(row, 'size'))
 
 
+class WorkersTest(absltest.TestCase):
+
+  def test_a_worker_that_does_not_answer_is_named(self):
+    folder = self.create_tempdir().full_path
+    runs = sweep.Sweep(
+        [_CONFIG], output_dir=folder, quiet=True, workers=['127.0.0.1:1']
+    )
+    with self.assertRaisesRegex(SystemExit, '^--workers: .*127.0.0.1:1'):
+      runs.run()
+
+  def test_a_malformed_address_is_named(self):
+    folder = self.create_tempdir().full_path
+    runs = sweep.Sweep(
+        [_CONFIG], output_dir=folder, quiet=True, workers=['nonsense']
+    )
+    with self.assertRaisesRegex(SystemExit, '^--workers: .*nonsense'):
+      runs.run()
+
+
 class ResumeTest(absltest.TestCase):
 
   @classmethod
