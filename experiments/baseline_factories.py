@@ -26,7 +26,7 @@ def _round_to_levels(value, lowest, step, num_levels):
     int32 tensor of level numbers. Unseeded: each client and round differs.
   """
   position = tf.clip_by_value(
-      (value - lowest) / step, 0.0, float(num_levels - 1)
+    (value - lowest) / step, 0.0, float(num_levels - 1)
   )
   below = tf.floor(position)
   up = tf.random.uniform(tf.shape(value)) < position - below
@@ -64,12 +64,12 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
     """
     if not 0 < clip_range < math.inf:
       raise ValueError(
-          f'`clip_range` must be a positive finite float, found {clip_range!r}.'
+        f'`clip_range` must be a positive finite float, found {clip_range!r}.'
       )
     if num_levels < 2:
       raise ValueError(
-          f'`num_levels` must be an int of at least 2, found {num_levels!r}. '
-          'Raise the bits per coordinate or lower the clients per round.'
+        f'`num_levels` must be an int of at least 2, found {num_levels!r}. '
+        'Raise the bits per coordinate or lower the clients per round.'
       )
     self._clip_range = clip_range
     self._num_levels = num_levels
@@ -78,22 +78,22 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
 
   def create(self, value_type):
     modular_sum = tff.aggregators.SecureModularSumFactory(self._modulus).create(
-        tff.TensorType(np.int32, value_type.shape)
+      tff.TensorType(np.int32, value_type.shape)
     )
 
     @tff.tensorflow.computation(value_type)
     def encode(value):
       return _round_to_levels(
-          value, -self._clip_range, self._step, self._num_levels
+        value, -self._clip_range, self._step, self._num_levels
       )
 
     @tff.tensorflow.computation(
-        modular_sum.next.type_signature.result['result'].member, np.int32
+      modular_sum.next.type_signature.result['result'].member, np.int32
     )
     def decode(level_sum, count):
       return (
-          tf.cast(level_sum, tf.float32) * self._step
-          - tf.cast(count, tf.float32) * self._clip_range
+        tf.cast(level_sum, tf.float32) * self._step
+        - tf.cast(count, tf.float32) * self._clip_range
       )
 
     @tff.federated_computation()
@@ -101,8 +101,8 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
       return tff.federated_value((), tff.SERVER)
 
     @tff.federated_computation(
-        init_fn.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      init_fn.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       levels = tff.federated_map(encode, value)
@@ -110,7 +110,7 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
       count = tff.federated_secure_sum(tff.federated_value(1, tff.CLIENTS), 1)
       result = tff.federated_map(decode, (level_sum, count))
       measurements = tff.federated_value(
-          collections.OrderedDict(bin_size=np.float32(self._step)), tff.SERVER
+        collections.OrderedDict(bin_size=np.float32(self._step)), tff.SERVER
       )
       return tff.templates.MeasuredProcessOutput(state, result, measurements)
 
@@ -149,13 +149,13 @@ class LocallyQuantizedSumFactory(tff.aggregators.UnweightedAggregationFactory):
       return tff.federated_value((), tff.SERVER)
 
     @tff.federated_computation(
-        init_fn.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      init_fn.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       result = tff.federated_sum(tff.federated_map(quantize, value))
       return tff.templates.MeasuredProcessOutput(
-          state, result, tff.federated_value((), tff.SERVER)
+        state, result, tff.federated_value((), tff.SERVER)
       )
 
     return tff.templates.AggregationProcess(init_fn, next_fn)
@@ -190,7 +190,7 @@ class KashinFactory(tff.aggregators.UnweightedAggregationFactory):
 
   def create(self, value_type):
     from tensorflow_model_optimization.python.core.internal import (
-        tensor_encoding,
+      tensor_encoding,
     )
 
     stage = tensor_encoding.stages.research.KashinHadamardEncodingStage()
@@ -198,16 +198,16 @@ class KashinFactory(tff.aggregators.UnweightedAggregationFactory):
 
     def params(seed):
       return {
-          stage.ETA_PARAMS_KEY: 0.9,
-          stage.DELTA_PARAMS_KEY: 1.0,
-          stage.SEED_PARAMS_KEY: seed,
+        stage.ETA_PARAMS_KEY: 0.9,
+        stage.DELTA_PARAMS_KEY: 1.0,
+        stage.SEED_PARAMS_KEY: seed,
       }
 
     @tff.tensorflow.computation
     def initial_seed():
       return collections.OrderedDict(
-          seed=tf.constant([self._seed, 0], tf.int64),
-          round=tf.constant(0, tf.int64),
+        seed=tf.constant([self._seed, 0], tf.int64),
+        round=tf.constant(0, tf.int64),
       )
 
     own_type = initial_seed.type_signature.result
@@ -220,20 +220,20 @@ class KashinFactory(tff.aggregators.UnweightedAggregationFactory):
     def encode(value, seed):
       encoded = stage.encode(value, params(seed))
       return tf.reshape(
-          encoded[stage.ENCODED_VALUES_KEY], [self.num_coefficients(dim)]
+        encoded[stage.ENCODED_VALUES_KEY], [self.num_coefficients(dim)]
       )
 
     coefficients_type = encode.type_signature.result
     inner_process = self._inner_factory.create(coefficients_type)
 
     @tff.tensorflow.computation(
-        coefficients_type, round_seed.type_signature.result
+      coefficients_type, round_seed.type_signature.result
     )
     def decode(coefficients, seed):
       decoded = stage.decode(
-          {stage.ENCODED_VALUES_KEY: coefficients[tf.newaxis, :]},
-          params(seed),
-          shape=tf.constant([dim]),
+        {stage.ENCODED_VALUES_KEY: coefficients[tf.newaxis, :]},
+        params(seed),
+        shape=tf.constant([dim]),
       )
       return tf.reshape(decoded, [dim])
 
@@ -244,30 +244,30 @@ class KashinFactory(tff.aggregators.UnweightedAggregationFactory):
     @tff.federated_computation()
     def init_fn():
       return tff.federated_zip(
-          collections.OrderedDict(
-              own=tff.federated_eval(initial_seed, tff.SERVER),
-              inner=inner_process.initialize(),
-          )
+        collections.OrderedDict(
+          own=tff.federated_eval(initial_seed, tff.SERVER),
+          inner=inner_process.initialize(),
+        )
       )
 
     @tff.federated_computation(
-        init_fn.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      init_fn.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       seed = tff.federated_map(round_seed, state['own'])
       coefficients = tff.federated_map(
-          encode, (value, tff.federated_broadcast(seed))
+        encode, (value, tff.federated_broadcast(seed))
       )
       output = inner_process.next(state['inner'], coefficients)
       result = tff.federated_map(decode, (output.result, seed))
       new_state = tff.federated_zip(
-          collections.OrderedDict(
-              own=tff.federated_map(advance, state['own']), inner=output.state
-          )
+        collections.OrderedDict(
+          own=tff.federated_map(advance, state['own']), inner=output.state
+        )
       )
       return tff.templates.MeasuredProcessOutput(
-          new_state, result, output.measurements
+        new_state, result, output.measurements
       )
 
     return tff.templates.AggregationProcess(init_fn, next_fn)

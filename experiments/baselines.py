@@ -72,7 +72,7 @@ def _payload_bytes(bits: float, num_coordinates: int) -> int:
 
 def _secure_weight_sum():
   return tff.aggregators.SecureSumFactory(
-      upper_bound_threshold=_MAX_CLIENT_WEIGHT, lower_bound_threshold=0.0
+    upper_bound_threshold=_MAX_CLIENT_WEIGHT, lower_bound_threshold=0.0
   )
 
 
@@ -80,13 +80,13 @@ def mean_of(sum_factory, weighted: bool):
   """Wraps a factory of sums into a weighted or unweighted secure mean."""
   if weighted:
     return tff.aggregators.MeanFactory(
-        value_sum_factory=sum_factory, weight_sum_factory=_secure_weight_sum()
+      value_sum_factory=sum_factory, weight_sum_factory=_secure_weight_sum()
     )
   return tff.aggregators.UnweightedMeanFactory(
-      value_sum_factory=sum_factory,
-      count_sum_factory=tff.aggregators.SecureSumFactory(
-          upper_bound_threshold=1, lower_bound_threshold=0
-      ),
+    value_sum_factory=sum_factory,
+    count_sum_factory=tff.aggregators.SecureSumFactory(
+      upper_bound_threshold=1, lower_bound_threshold=0
+    ),
   )
 
 
@@ -131,10 +131,10 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 
 _RULES = {
-    int: 'an int',
-    _boolean: 'true or false',
-    _positive_float: 'a positive number',
-    _probability: 'auto or a number between 0 and 1',
+  int: 'an int',
+  _boolean: 'true or false',
+  _positive_float: 'a positive number',
+  _probability: 'auto or a number between 0 and 1',
 }
 
 
@@ -191,7 +191,7 @@ def parse(text: str) -> Scheme:
   name, _, rest = text.partition(':')
   if name not in _REGISTRY:
     raise ValueError(
-        f'`aggregator` must be one of {", ".join(NAMES)}, found {name!r}.'
+      f'`aggregator` must be one of {", ".join(NAMES)}, found {name!r}.'
     )
   known = _REGISTRY[name].settings
   given = {}
@@ -200,8 +200,8 @@ def parse(text: str) -> Scheme:
     if key not in known or not equals:
       right = ', '.join(f'{k}=...' for k in known) or 'none'
       raise ValueError(
-          f'Settings of the aggregator {name!r} must be among {right}; found '
-          f'{item!r}.'
+        f'Settings of the aggregator {name!r} must be among {right}; found '
+        f'{item!r}.'
       )
     reader = known[key][0]
     try:
@@ -209,15 +209,15 @@ def parse(text: str) -> Scheme:
     except ValueError as e:
       rule = getattr(reader, 'rule', None) or _RULES[reader]
       raise ValueError(
-          f'Setting {key!r} of the aggregator {name!r} must be {rule}, found '
-          f'{value!r}.'
+        f'Setting {key!r} of the aggregator {name!r} must be {rule}, found '
+        f'{value!r}.'
       ) from e
   settings = {}
   for key, (_, default) in known.items():
     if default is _REQUIRED and key not in given:
       raise ValueError(
-          f'The aggregator {name!r} must be given the setting {key!r}, found '
-          f'{text!r}. Write for instance {name}:{key}=1.'
+        f'The aggregator {name!r} must be given the setting {key!r}, found '
+        f'{text!r}. Write for instance {name}:{key}=1.'
       )
     settings[key] = given.get(key, default)
   return Scheme(text, name, settings)
@@ -226,40 +226,40 @@ def parse(text: str) -> Scheme:
 @_register('plain_mean', 'mean of 32-bit floats, in the clear')
 def _plain_mean(info: Round) -> Built:
   factory = (
-      tff.aggregators.MeanFactory()
-      if info.weighted
-      else tff.aggregators.UnweightedMeanFactory()
+    tff.aggregators.MeanFactory()
+    if info.weighted
+    else tff.aggregators.UnweightedMeanFactory()
   )
   return Built(factory, 32, _payload_bytes(32, info.num_values), secure=False)
 
 
 @_register(
-    'fixed_range',
-    'fixed clipping range and modulus clients * levels, without autotuning; '
-    'clip_range is in units of the update times the client weight',
-    bits=(int, 8),
-    clip_range=(_positive_float, _REQUIRED),
-    rotate=(_boolean, False),
+  'fixed_range',
+  'fixed clipping range and modulus clients * levels, without autotuning; '
+  'clip_range is in units of the update times the client weight',
+  bits=(int, 8),
+  clip_range=(_positive_float, _REQUIRED),
+  rotate=(_boolean, False),
 )
 def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   # The most levels for which sums of all clients still fit into `bits`.
   num_levels = 2**bits // info.num_clients
   if num_levels < 2:
     raise TooFewBitsError(
-        f"`bits` of the aggregator 'fixed_range' must be at least "
-        f'{math.ceil(math.log2(2 * info.num_clients))} for {info.num_clients} '
-        f'clients per round, found {bits}.'
+      f"`bits` of the aggregator 'fixed_range' must be at least "
+      f'{math.ceil(math.log2(2 * info.num_clients))} for {info.num_clients} '
+      f'clients per round, found {bits}.'
     )
   bits = math.ceil(math.log2(info.num_clients * num_levels))
   factory = baseline_factories.FixedRangeSumFactory(
-      clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
+    clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
   )
   num_coordinates = info.num_values
   if rotate:
     factory, num_coordinates = _rotated(factory, info)
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
   return Built(
-      factory, bits, _payload_bytes(bits, num_coordinates), secure=True
+    factory, bits, _payload_bytes(bits, num_coordinates), secure=True
   )
 
 
@@ -269,25 +269,25 @@ def _rotated(inner_factory, info: Round):
   from tff_autotune_secagg import rotation
 
   return (
-      rotation.HadamardRotationFactory(inner_factory, seed=info.seed),
-      hadamard.padded_dim(info.num_values),
+    rotation.HadamardRotationFactory(inner_factory, seed=info.seed),
+    hadamard.padded_dim(info.num_values),
   )
 
 
 @_register(
-    'secure_aggregator',
-    'tff.learning.secure_aggregator: 32-bit integers under secure aggregation',
-    zeroing=(_boolean, True),
-    clipping=(_boolean, True),
+  'secure_aggregator',
+  'tff.learning.secure_aggregator: 32-bit integers under secure aggregation',
+  zeroing=(_boolean, True),
+  clipping=(_boolean, True),
 )
 def _secure_aggregator(info: Round, zeroing, clipping) -> Built:
   factory = tff.learning.secure_aggregator(
-      zeroing=zeroing, clipping=clipping, weighted=info.weighted
+    zeroing=zeroing, clipping=clipping, weighted=info.weighted
   )
   # Each client's integers have 32 bits, so the masked sum needs room for all.
   bits = 32 + math.ceil(math.log2(info.num_clients))
   return Built(
-      factory, bits, _payload_bytes(bits, info.num_values), secure=True
+    factory, bits, _payload_bytes(bits, info.num_values), secure=True
   )
 
 
@@ -298,21 +298,21 @@ _COMPRESSION_BITS = 8
 
 
 @_register(
-    'compression_aggregator',
-    'tff.learning.compression_aggregator: large tensors 8 bits, in the clear',
-    zeroing=(_boolean, True),
-    clipping=(_boolean, True),
+  'compression_aggregator',
+  'tff.learning.compression_aggregator: large tensors 8 bits, in the clear',
+  zeroing=(_boolean, True),
+  clipping=(_boolean, True),
 )
 def _compression_aggregator(info: Round, zeroing, clipping) -> Built:
   factory = tff.learning.compression_aggregator(
-      zeroing=zeroing, clipping=clipping, weighted=info.weighted
+    zeroing=zeroing, clipping=clipping, weighted=info.weighted
   )
   total = sum(
-      size * (_COMPRESSION_BITS if size > _COMPRESSION_THRESHOLD else 32)
-      for size in info.leaf_sizes
+    size * (_COMPRESSION_BITS if size > _COMPRESSION_THRESHOLD else 32)
+    for size in info.leaf_sizes
   )
   return Built(
-      factory, total / info.num_values, math.ceil(total / 8), secure=False
+    factory, total / info.num_values, math.ceil(total / 8), secure=False
   )
 
 
@@ -330,18 +330,18 @@ def _allow_deep_computations():
 
 
 @_register(
-    'ddp_secure_aggregator',
-    'tff.learning.ddp_secure_aggregator without noise; an unweighted mean',
-    bits=(int, 20),
-    zeroing=(_boolean, True),
+  'ddp_secure_aggregator',
+  'tff.learning.ddp_secure_aggregator without noise; an unweighted mean',
+  bits=(int, 20),
+  zeroing=(_boolean, True),
 )
 def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
   _allow_deep_computations()
   factory = tff.learning.ddp_secure_aggregator(
-      noise_multiplier=0.0,
-      expected_clients_per_round=info.num_clients,
-      bits=bits,
-      zeroing=zeroing,
+    noise_multiplier=0.0,
+    expected_clients_per_round=info.num_clients,
+    bits=bits,
+    zeroing=zeroing,
   )
   # One rotation of the whole update, padded to a power of two.
   padded = 2 ** (info.num_values - 1).bit_length()
@@ -349,29 +349,29 @@ def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
 
 
 @_register(
-    'rotated_quantization',
-    'rotation, then a range per client, in the clear (Suresh et al. 2017)',
-    bits=(int, 8),
+  'rotated_quantization',
+  'rotation, then a range per client, in the clear (Suresh et al. 2017)',
+  bits=(int, 8),
 )
 def _rotated_quantization(info: Round, bits) -> Built:
   factory, padded = _rotated(
-      baseline_factories.LocallyQuantizedSumFactory(num_levels=2**bits), info
+    baseline_factories.LocallyQuantizedSumFactory(num_levels=2**bits), info
   )
   factory = tff.aggregators.concat_factory(factory)
   factory = (
-      tff.aggregators.MeanFactory(factory)
-      if info.weighted
-      else tff.aggregators.UnweightedMeanFactory(factory)
+    tff.aggregators.MeanFactory(factory)
+    if info.weighted
+    else tff.aggregators.UnweightedMeanFactory(factory)
   )
   # And the two ends of the client's range.
   return Built(factory, bits, _payload_bytes(bits, padded) + 8, secure=False)
 
 
 @_register(
-    'kashin',
-    'Kashin coefficients instead of a rotation, autotuned as the plugin is',
-    modulus=(int, 256),
-    wrap_probability=(_probability, None),
+  'kashin',
+  'Kashin coefficients instead of a rotation, autotuned as the plugin is',
+  modulus=(int, 256),
+  wrap_probability=(_probability, None),
 )
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
   from tff_autotune_secagg import quantize_mod
@@ -379,69 +379,69 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
   from tff_autotune_secagg import tuning
 
   factory = baseline_factories.KashinFactory(
-      quantize_mod.QuantizeModFactory(
-          secure_sum.ModularSecureSumFactory(modulus=modulus),
-          modulus=modulus,
-          bin_size=tuning.WrappedNormalTuner(
-              modulus=modulus, wrap_probability=wrap_probability
-          ),
+    quantize_mod.QuantizeModFactory(
+      secure_sum.ModularSecureSumFactory(modulus=modulus),
+      modulus=modulus,
+      bin_size=tuning.WrappedNormalTuner(
+        modulus=modulus, wrap_probability=wrap_probability
       ),
-      seed=info.seed,
+    ),
+    seed=info.seed,
   )
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
   bits = math.ceil(math.log2(modulus))
   return Built(
-      factory,
+    factory,
+    bits,
+    _payload_bytes(
       bits,
-      _payload_bytes(
-          bits,
-          baseline_factories.KashinFactory.num_coefficients(info.num_values),
-      ),
-      secure=True,
+      baseline_factories.KashinFactory.num_coefficients(info.num_values),
+    ),
+    secure=True,
   )
 
 
 @_register(
-    'autotuned',
-    'this package; wrap_probability=auto minimizes the error',
-    modulus=(int, 256),
-    wrap_probability=(_probability, None),
-    rounding=(_one_of('stochastic', 'dither'), 'stochastic'),
-    decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
-    zeroing=(_boolean, True),
-    num_repeats=(int, 1),
+  'autotuned',
+  'this package; wrap_probability=auto minimizes the error',
+  modulus=(int, 256),
+  wrap_probability=(_probability, None),
+  rounding=(_one_of('stochastic', 'dither'), 'stochastic'),
+  decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
+  zeroing=(_boolean, True),
+  num_repeats=(int, 1),
 )
 def _autotuned(
-    info: Round,
-    modulus,
-    wrap_probability,
-    rounding,
-    decoding,
-    zeroing,
-    num_repeats,
+  info: Round,
+  modulus,
+  wrap_probability,
+  rounding,
+  decoding,
+  zeroing,
+  num_repeats,
 ) -> Built:
   from tff_autotune_secagg import aggregators
   from tff_autotune_secagg import hadamard
   from tff_autotune_secagg import quantization
 
   factory = aggregators.autotuned_secure_aggregator(
-      modulus=modulus,
-      wrap_probability=wrap_probability,
-      rounding=quantization.Rounding(rounding),
-      decoding=quantization.Decoding(decoding),
-      zeroing=zeroing,
-      num_repeats=num_repeats,
-      weighted=info.weighted,
-      seed=info.seed,
+    modulus=modulus,
+    wrap_probability=wrap_probability,
+    rounding=quantization.Rounding(rounding),
+    decoding=quantization.Decoding(decoding),
+    zeroing=zeroing,
+    num_repeats=num_repeats,
+    weighted=info.weighted,
+    seed=info.seed,
   )
   bits = math.ceil(math.log2(modulus))
   return Built(
-      factory,
-      bits,
-      _payload_bytes(
-          bits, hadamard.padded_dim(max(info.num_values, aggregators.MIN_DIM))
-      ),
-      secure=True,
+    factory,
+    bits,
+    _payload_bytes(
+      bits, hadamard.padded_dim(max(info.num_values, aggregators.MIN_DIM))
+    ),
+    secure=True,
   )
 
 
@@ -453,15 +453,15 @@ def describe() -> str:
   lines = []
   for name, entry in _REGISTRY.items():
     settings = ', '.join(
-        f'{key}='
-        + (
-            '...'
-            if default is _REQUIRED
-            else 'auto'
-            if default is None
-            else str(default).lower()
-        )
-        for key, (_, default) in entry.settings.items()
+      f'{key}='
+      + (
+        '...'
+        if default is _REQUIRED
+        else 'auto'
+        if default is None
+        else str(default).lower()
+      )
+      for key, (_, default) in entry.settings.items()
     )
     lines.append(f'{name}{":" if settings else ""}{settings} ({entry.summary})')
   return '; '.join(lines)

@@ -57,10 +57,10 @@ def _time_in_turn(calls, repeats: int, warm_ups: int) -> Iterator[Row]:
       seconds = time.perf_counter() - start
       if repeat >= 0:
         yield dict(
-            case=name,
-            repeat=repeat,
-            seconds=seconds,
-            process_seconds=time.process_time() - cpu_start,
+          case=name,
+          repeat=repeat,
+          seconds=seconds,
+          process_seconds=time.process_time() - cpu_start,
         )
 
 
@@ -90,7 +90,7 @@ def run(config: Config) -> Iterator[Row]:
         continue
       # The second round of the plugin is the first with a tuned bin size.
       calls = benchmark_cases.round_calls(
-          dim, num_clients, config.modulus, config.aggregators
+        dim, num_clients, config.modulus, config.aggregators
       )
       for row in _time_in_turn(calls, config.round_repeats, warm_ups=2):
         yield dict(row, group='round', dim=dim, num_clients=num_clients)

@@ -50,13 +50,13 @@ def _tff_round(x, scale):
   """What a client of TFF's stochastic discretization computes."""
   module = _private('tensorflow_federated.python.aggregators.discretization')
   return module._discretize_struct(  # pylint: disable=protected-access
-      x, scale, stochastic=True, beta=0.0, prior_norm_bound=1e6
+    x, scale, stochastic=True, beta=0.0, prior_norm_bound=1e6
   )
 
 
 def _tfmot_stage(name):
   stages = _private(
-      'tensorflow_model_optimization.python.core.internal.tensor_encoding.stages'
+    'tensorflow_model_optimization.python.core.internal.tensor_encoding.stages'
   )
   return getattr(stages, name)()
 
@@ -77,10 +77,10 @@ def _transforms(dim: int):
     return function, value
 
   return {
-      benchmark_summary.COPY: at_size(_copy, dim),
-      OURS: at_size(hadamard.transform, order),
-      OURS + ' inverse': at_size(hadamard.inverse_transform, order),
-      'TFF Hadamard': at_size(_tff_transform, power),
+    benchmark_summary.COPY: at_size(_copy, dim),
+    OURS: at_size(hadamard.transform, order),
+    OURS + ' inverse': at_size(hadamard.inverse_transform, order),
+    'TFF Hadamard': at_size(_tff_transform, power),
   }
 
 
@@ -95,14 +95,14 @@ def _encoders(dim: int, modulus: int):
     return quantization.encode(rotated, bins, seed, modulus=modulus)
 
   functions = {
-      benchmark_summary.COPY: _copy,
-      OURS: ours,
-      OURS + ' rotation only': lambda x: hadamard.rotate(x, seed),
-      'TFF Hadamard + discretization': lambda x: _tff_round(
-          _tff_rotate(x, seed), 20.0
-      ),
-      'TFF Hadamard only': lambda x: _tff_rotate(x, seed),
-      'TFMOT Hadamard stage': _tfmot_encode,
+    benchmark_summary.COPY: _copy,
+    OURS: ours,
+    OURS + ' rotation only': lambda x: hadamard.rotate(x, seed),
+    'TFF Hadamard + discretization': lambda x: _tff_round(
+      _tff_rotate(x, seed), 20.0
+    ),
+    'TFF Hadamard only': lambda x: _tff_rotate(x, seed),
+    'TFMOT Hadamard stage': _tfmot_encode,
   }
   return {name: (function, value) for name, function in functions.items()}
 
@@ -116,19 +116,27 @@ def _decoders(dim: int, modulus: int):
   num_clients = tf.constant(10.0, tf.float64)
   normal = tf.random.stateless_normal([order], _SEED) * (modulus / 10.0)
   residues = quantization.reduce_modulo(
-      tf.cast(tf.round(normal), tf.int32), modulus
+    tf.cast(tf.round(normal), tf.int32), modulus
   )
 
   def ours(x):
     centred = quantization.centred_bins(
-        x, seed, num_clients, modulus=modulus,
-        rounding=quantization.Rounding.STOCHASTIC, dtype=tf.float32,
+      x,
+      seed,
+      num_clients,
+      modulus=modulus,
+      rounding=quantization.Rounding.STOCHASTIC,
+      dtype=tf.float32,
     )
     versines = wrapped_normal.sum_versines(centred, modulus)
     fitted = fitting.fit(
-        versines, versines, quantization.stripe_counts(order), bins,
-        num_clients, modulus=modulus,
-        rounding=quantization.Rounding.STOCHASTIC,
+      versines,
+      versines,
+      quantization.stripe_counts(order),
+      bins,
+      num_clients,
+      modulus=modulus,
+      rounding=quantization.Rounding.STOCHASTIC,
     )
     decoded = fitting.decode(centred, bins, fitted, modulus=modulus)
     decoded = quantization.from_stripes(decoded, x.shape)
@@ -140,9 +148,9 @@ def _decoders(dim: int, modulus: int):
     return x * rotation.sample_rademacher(tf.shape(x), x.dtype, seed)
 
   return {
-      benchmark_summary.COPY: (_copy, residues[:dim]),
-      OURS: (ours, residues),
-      'TFF Hadamard + discretization': (theirs, tf.zeros([power], tf.int32)),
+    benchmark_summary.COPY: (_copy, residues[:dim]),
+    OURS: (ours, residues),
+    'TFF Hadamard + discretization': (theirs, tf.zeros([power], tf.int32)),
   }
 
 
@@ -170,36 +178,36 @@ def _as_call(function, value) -> Callable[[], Any]:
 def _aggregators(num_clients: int, modulus: int):
   """Cases of group `round`: unweighted factories for float32 vectors."""
   discretization = _private(
-      'tensorflow_federated.python.aggregators.discretization'
+    'tensorflow_federated.python.aggregators.discretization'
   )
   plain = tff.aggregators.SumFactory()
   rounded = discretization.DiscretizationFactory(
-      plain, scale_factor=20.0, stochastic=True, prior_norm_bound=1e6
+    plain, scale_factor=20.0, stochastic=True, prior_norm_bound=1e6
   )
   return {
-      benchmark_summary.PLAIN_SUM: plain,
-      OURS + ' sum': autotune.AutotunedSecureSumFactory(modulus=modulus),
-      OURS + ' mean': autotune.autotuned_secure_aggregator(
-          modulus=modulus, weighted=False
-      ),
-      'TFF Hadamard': tff.aggregators.HadamardTransformFactory(plain),
-      'TFF Fourier': tff.aggregators.DiscreteFourierTransformFactory(plain),
-      'TFF Hadamard + discretization': (
-          tff.aggregators.HadamardTransformFactory(rounded)
-      ),
-      'TFF Fourier + discretization': (
-          tff.aggregators.DiscreteFourierTransformFactory(rounded)
-      ),
-      'TFF secure_aggregator': tff.learning.secure_aggregator(weighted=False),
-      'TFF compression_aggregator': tff.learning.compression_aggregator(
-          weighted=False
-      ),
-      # With `zeroing` a bare process of it is too deep for TFF's own protobufs.
-      'TFF ddp_secure_aggregator': tff.learning.ddp_secure_aggregator(
-          noise_multiplier=0.0,
-          expected_clients_per_round=num_clients,
-          zeroing=False,
-      ),
+    benchmark_summary.PLAIN_SUM: plain,
+    OURS + ' sum': autotune.AutotunedSecureSumFactory(modulus=modulus),
+    OURS + ' mean': autotune.autotuned_secure_aggregator(
+      modulus=modulus, weighted=False
+    ),
+    'TFF Hadamard': tff.aggregators.HadamardTransformFactory(plain),
+    'TFF Fourier': tff.aggregators.DiscreteFourierTransformFactory(plain),
+    'TFF Hadamard + discretization': (
+      tff.aggregators.HadamardTransformFactory(rounded)
+    ),
+    'TFF Fourier + discretization': (
+      tff.aggregators.DiscreteFourierTransformFactory(rounded)
+    ),
+    'TFF secure_aggregator': tff.learning.secure_aggregator(weighted=False),
+    'TFF compression_aggregator': tff.learning.compression_aggregator(
+      weighted=False
+    ),
+    # With `zeroing` a bare process of it is too deep for TFF's own protobufs.
+    'TFF ddp_secure_aggregator': tff.learning.ddp_secure_aggregator(
+      noise_multiplier=0.0,
+      expected_clients_per_round=num_clients,
+      zeroing=False,
+    ),
   }
 
 
@@ -207,9 +215,7 @@ class _Rounds:
   """An aggregation process with its state and one set of client values."""
 
   def __init__(self, factory, values):
-    self._process = factory.create(
-        tff.TensorType(np.float32, values[0].shape)
-    )
+    self._process = factory.create(tff.TensorType(np.float32, values[0].shape))
     self._values = values
     self._state = self._process.initialize()
 
@@ -218,7 +224,7 @@ class _Rounds:
 
 
 def round_calls(
-    dim: int, num_clients: int, modulus: int, names: Sequence[str] = ()
+  dim: int, num_clients: int, modulus: int, names: Sequence[str] = ()
 ):
   """Returns the aggregators as name to call; each call is the next round.
 
@@ -233,7 +239,7 @@ def round_calls(
   vectors = [rng.standard_normal(dim, np.float32) for _ in range(4)]
   values = [vectors[client % len(vectors)] for client in range(num_clients)]
   return {
-      name: _Rounds(factory, values)
-      for name, factory in _aggregators(num_clients, modulus).items()
-      if not names or name in names
+    name: _Rounds(factory, values)
+    for name, factory in _aggregators(num_clients, modulus).items()
+    if not names or name in names
   }

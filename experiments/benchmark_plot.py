@@ -10,10 +10,10 @@ from experiments import benchmark_summary
 from experiments import plots
 
 _TITLES = {
-    'transform': 'Hadamard transform',
-    'encode': "a client's encoding",
-    'decode': "the server's decoding",
-    'round': 'a whole round',
+  'transform': 'Hadamard transform',
+  'encode': "a client's encoding",
+  'decode': "the server's decoding",
+  'round': 'a whole round',
 }
 
 
@@ -26,14 +26,14 @@ def figure(rows: Sequence[Dict[str, Any]]):
   summary = benchmark_summary.summarize(rows)
   groups = [g for g in _TITLES if any(row['group'] == g for row in summary)]
   drawing, panels = plt.subplots(
-      1, len(groups), figsize=(4.6 * len(groups), 4.4), squeeze=False
+    1, len(groups), figsize=(4.6 * len(groups), 4.4), squeeze=False
   )
   for group, axes in zip(groups, panels[0]):
     _panel(axes, group, [row for row in summary if row['group'] == group])
   repeats = sorted({row['repeats'] for row in summary})
   counts = ' or '.join(str(count) for count in repeats)
   drawing.suptitle(
-      f'medians, with quartiles as bars; repeats: {counts}', fontsize='medium'
+    f'medians, with quartiles as bars; repeats: {counts}', fontsize='medium'
   )
   drawing.tight_layout()
   return drawing
@@ -52,20 +52,20 @@ def _panel(axes, group, summary):
     above = [c['per_reference'][2] - m for m, c in zip(middle, cells)]
     label = f'{case}, {num_clients} clients' if num_clients else case
     axes.errorbar(
-        [cell['dim'] for cell in cells],
-        middle,
-        yerr=[below, above],
-        label=label,
-        marker='o',
-        markersize=3,
-        capsize=2,
-        **plots.style(index),
+      [cell['dim'] for cell in cells],
+      middle,
+      yerr=[below, above],
+      label=label,
+      marker='o',
+      markersize=3,
+      capsize=2,
+      **plots.style(index),
     )
   axes.set_xscale('log', base=2)
   axes.set_yscale('log')
   axes.axhline(1.0, color='grey', linewidth=0.8)
   axes.set_title(_TITLES[group], fontsize='medium')
   axes.set_xlabel('values in the vector')
-  axes.set_ylabel(f"time over that of the reference, {summary[0]['reference']}")
+  axes.set_ylabel(f'time over that of the reference, {summary[0]["reference"]}')
   axes.grid(alpha=0.3)
   axes.legend(fontsize='x-small')

@@ -33,7 +33,7 @@ def summarize(rows: Sequence[Row]) -> List[Row]:
     cases = times.setdefault(size, {})
     cases.setdefault(row['case'], {})[row['repeat']] = row['seconds']
     processor.setdefault(size + (row['case'],), []).append(
-        1e3 * row['process_seconds']
+      1e3 * row['process_seconds']
     )
   references = {'round': PLAIN_SUM}
   summary = []
@@ -43,19 +43,19 @@ def summarize(rows: Sequence[Row]) -> List[Row]:
     for case, seconds in cases.items():
       ratios = [t / base[r] for r, t in seconds.items() if r in base]
       summary.append(
-          dict(
-              group=group,
-              dim=dim,
-              num_clients=num_clients,
-              case=case,
-              repeats=len(seconds),
-              milliseconds=_quartiles([1e3 * t for t in seconds.values()]),
-              processor_milliseconds=_quartiles(
-                  processor[group, dim, num_clients, case]
-              ),
-              reference=reference,
-              per_reference=_quartiles(ratios),
-          )
+        dict(
+          group=group,
+          dim=dim,
+          num_clients=num_clients,
+          case=case,
+          repeats=len(seconds),
+          milliseconds=_quartiles([1e3 * t for t in seconds.values()]),
+          processor_milliseconds=_quartiles(
+            processor[group, dim, num_clients, case]
+          ),
+          reference=reference,
+          per_reference=_quartiles(ratios),
+        )
       )
   return summary
 
@@ -70,18 +70,18 @@ def _quartiles(values: Sequence[float]) -> Tuple[float, float, float]:
 def format_table(rows: Sequence[Row]) -> str:
   """The summary as a Markdown table: medians, quartiles in parentheses."""
   lines = [
-      '| group | d | n | case | ms | processor ms | times the reference |',
-      '|---|---|---|---|---|---|---|',
+    '| group | d | n | case | ms | processor ms | times the reference |',
+    '|---|---|---|---|---|---|---|',
   ]
   for row in summarize(rows):
     low, middle, high = row['per_reference']
     times = row['milliseconds']
-    processor = f"{row['processor_milliseconds'][1]:.4g}"
+    processor = f'{row["processor_milliseconds"][1]:.4g}'
     if row['group'] == 'round':
       processor = ''  # The work is done by TFF's worker.
     lines.append(
-        f"| {row['group']} | {row['dim']:,} | {row['num_clients'] or ''} |"
-        f" {row['case']} | {times[1]:.4g} ({times[0]:.4g}, {times[2]:.4g}) |"
-        f' {processor} | {middle:.3g} ({low:.3g}, {high:.3g}) |'
+      f'| {row["group"]} | {row["dim"]:,} | {row["num_clients"] or ""} |'
+      f' {row["case"]} | {times[1]:.4g} ({times[0]:.4g}, {times[2]:.4g}) |'
+      f' {processor} | {middle:.3g} ({low:.3g}, {high:.3g}) |'
     )
   return '\n'.join(lines)

@@ -60,7 +60,7 @@ class ImageData:
     means, stddevs = [], []
     for channel in range(self.image_shape[-1]):
       counts = np.bincount(
-          self.train_images[..., channel].ravel(), minlength=256
+        self.train_images[..., channel].ravel(), minlength=256
       )
       values = np.arange(counts.size, dtype=np.float64)
       mean = np.average(values, weights=counts)
@@ -73,8 +73,8 @@ class ImageData:
 
 def _missing(name: str, path: str, advice: str) -> FileNotFoundError:
   return FileNotFoundError(
-      f'The {name} file {os.path.basename(path)!r} was not found in '
-      f'{os.path.dirname(path)!r}. {advice}'
+    f'The {name} file {os.path.basename(path)!r} was not found in '
+    f'{os.path.dirname(path)!r}. {advice}'
   )
 
 
@@ -92,7 +92,7 @@ def load_digits(data_dir: Optional[str], allow_download: bool) -> ImageData:
   order = np.random.default_rng(_DIGITS_SPLIT_SEED).permutation(len(labels))
   test, train = order[:_DIGITS_TEST_SIZE], order[_DIGITS_TEST_SIZE:]
   return ImageData(
-      'UCI digits', images[train], labels[train], images[test], labels[test]
+    'UCI digits', images[train], labels[train], images[test], labels[test]
   )
 
 
@@ -103,21 +103,21 @@ def _read_idx(path: str, magic: int, num_dims: int) -> np.ndarray:
   header = np.frombuffer(content, '>i4', count=1 + num_dims)
   if header[0] != magic:
     raise ValueError(
-        f'{path!r} must be a gzipped IDX file with magic number {magic}, found '
-        f'{header[0]}. Download or install the file again.'
+      f'{path!r} must be a gzipped IDX file with magic number {magic}, found '
+      f'{header[0]}. Download or install the file again.'
     )
   shape = tuple(int(size) for size in header[1:])
   data = np.frombuffer(content, np.uint8, offset=4 * (1 + num_dims))
   if data.size != np.prod(shape):
     raise ValueError(
-        f'{path!r} must hold {int(np.prod(shape))} bytes of data, found '
-        f'{data.size}. Download or install the file again.'
+      f'{path!r} must hold {int(np.prod(shape))} bytes of data, found '
+      f'{data.size}. Download or install the file again.'
     )
   return data.reshape(shape)
 
 
 def load_fashion_mnist(
-    data_dir: Optional[str], allow_download: bool
+  data_dir: Optional[str], allow_download: bool
 ) -> ImageData:
   """Fashion-MNIST (Xiao et al. 2017): 60,000 and 10,000 28x28 images.
 
@@ -141,19 +141,19 @@ def load_fashion_mnist(
         if allow_download:
           return _from_keras('Fashion-MNIST', tf.keras.datasets.fashion_mnist)
         raise _missing(
-            'Fashion-MNIST',
-            path,
-            'Install it on Debian or Ubuntu with `apt-get install '
-            'dataset-fashion-mnist`, name the folder that has it with '
-            '--data_dir, or let Keras fetch it with --allow_download.',
+          'Fashion-MNIST',
+          path,
+          'Install it on Debian or Ubuntu with `apt-get install '
+          'dataset-fashion-mnist`, name the folder that has it with '
+          '--data_dir, or let Keras fetch it with --allow_download.',
         )
       arrays[split, kind] = _read_idx(path, magic, dims)
   return ImageData(
-      'Fashion-MNIST',
-      arrays['train', 'images'][..., np.newaxis],
-      arrays['train', 'labels'].astype(np.int32),
-      arrays['test', 'images'][..., np.newaxis],
-      arrays['test', 'labels'].astype(np.int32),
+    'Fashion-MNIST',
+    arrays['train', 'images'][..., np.newaxis],
+    arrays['train', 'labels'].astype(np.int32),
+    arrays['test', 'images'][..., np.newaxis],
+    arrays['test', 'labels'].astype(np.int32),
   )
 
 
@@ -181,12 +181,12 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
       if allow_download:
         return _from_keras('CIFAR-10', tf.keras.datasets.cifar10)
       raise _missing(
-          'CIFAR-10',
-          path,
-          'Download the python version of CIFAR-10 from '
-          'https://www.cs.toronto.edu/~kriz/cifar.html, unpack it, and name '
-          f'the folder that holds {CIFAR10_FOLDER!r} with --data_dir; or let '
-          'Keras fetch it with --allow_download.',
+        'CIFAR-10',
+        path,
+        'Download the python version of CIFAR-10 from '
+        'https://www.cs.toronto.edu/~kriz/cifar.html, unpack it, and name '
+        f'the folder that holds {CIFAR10_FOLDER!r} with --data_dir; or let '
+        'Keras fetch it with --allow_download.',
       )
     with open(path, 'rb') as f:
       batch = pickle.load(f, encoding='bytes')
@@ -195,14 +195,14 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
     images.append(planes.transpose(0, 2, 3, 1))
     labels.append(np.asarray(batch[b'labels'], np.int32))
     reencoded |= any(
-        n.endswith((b'.jpg', b'.jpeg')) for n in batch.get(b'filenames', [])[:1]
+      n.endswith((b'.jpg', b'.jpeg')) for n in batch.get(b'filenames', [])[:1]
     )
   return ImageData(
-      'CIFAR-10 (JPEG re-encoded)' if reencoded else 'CIFAR-10',
-      np.concatenate(images[:5]),
-      np.concatenate(labels[:5]),
-      images[5],
-      labels[5],
+    'CIFAR-10 (JPEG re-encoded)' if reencoded else 'CIFAR-10',
+    np.concatenate(images[:5]),
+    np.concatenate(labels[:5]),
+    images[5],
+    labels[5],
   )
 
 
@@ -211,32 +211,32 @@ def _from_keras(name, module) -> ImageData:
   if train_x.ndim == 3:
     train_x, test_x = train_x[..., np.newaxis], test_x[..., np.newaxis]
   return ImageData(
-      name,
-      train_x,
-      train_y.ravel().astype(np.int32),
-      test_x,
-      test_y.ravel().astype(np.int32),
+    name,
+    train_x,
+    train_y.ravel().astype(np.int32),
+    test_x,
+    test_y.ravel().astype(np.int32),
   )
 
 
 _LOADERS: Dict[str, Callable[[Optional[str], bool], ImageData]] = {
-    'digits': load_digits,
-    'fashion_mnist': load_fashion_mnist,
-    'cifar10': load_cifar10,
+  'digits': load_digits,
+  'fashion_mnist': load_fashion_mnist,
+  'cifar10': load_cifar10,
 }
 NAMES = tuple(_LOADERS)
 _SHAPES = {
-    'digits': (8, 8, 1),
-    'fashion_mnist': (28, 28, 1),
-    'cifar10': (32, 32, 3),
+  'digits': (8, 8, 1),
+  'fashion_mnist': (28, 28, 1),
+  'cifar10': (32, 32, 3),
 }
 
 
 def load(
-    name: str,
-    *,
-    data_dir: Optional[str] = None,
-    allow_download: bool = False,
+  name: str,
+  *,
+  data_dir: Optional[str] = None,
+  allow_download: bool = False,
 ) -> ImageData:
   """Loads a data set by its name in `NAMES`.
 
@@ -254,7 +254,7 @@ def load(
   """
   if name not in _LOADERS:
     raise ValueError(
-        f'`dataset` must be one of {", ".join(NAMES)}, found {name!r}.'
+      f'`dataset` must be one of {", ".join(NAMES)}, found {name!r}.'
     )
   return _LOADERS[name](data_dir, allow_download)
 
@@ -268,12 +268,12 @@ def synthetic(name: str, *, num_train: int, num_test: int) -> ImageData:
     return images, (np.arange(count) % 10).astype(np.int32)
 
   return ImageData(
-      f'random images shaped like {name}', *draw(num_train), *draw(num_test)
+    f'random images shaped like {name}', *draw(num_train), *draw(num_test)
   )
 
 
 def partition_iid(
-    labels: np.ndarray, num_clients: int, seed: int
+  labels: np.ndarray, num_clients: int, seed: int
 ) -> List[np.ndarray]:
   """Deals examples to clients at random, in sizes that differ by at most one.
 
@@ -291,7 +291,7 @@ def partition_iid(
 
 
 def partition_dirichlet(
-    labels: np.ndarray, num_clients: int, seed: int, concentration: float
+  labels: np.ndarray, num_clients: int, seed: int, concentration: float
 ) -> List[np.ndarray]:
   """Splits each class among the clients by proportions from a Dirichlet.
 
@@ -313,7 +313,7 @@ def partition_dirichlet(
   _check_num_clients(labels, num_clients)
   if not concentration > 0:
     raise ValueError(
-        f'`concentration` must be a positive float, found {concentration!r}.'
+      f'`concentration` must be a positive float, found {concentration!r}.'
     )
   rng = seeds.generator(seed, seeds.Stream.PARTITION)
   parts: List[List[int]] = [[] for _ in range(num_clients)]
@@ -332,8 +332,8 @@ def partition_dirichlet(
 def _check_num_clients(labels, num_clients):
   if not 1 <= num_clients <= len(labels):
     raise ValueError(
-        f'`num_clients` must be from 1 to the {len(labels)} training examples, '
-        f'found {num_clients}.'
+      f'`num_clients` must be from 1 to the {len(labels)} training examples, '
+      f'found {num_clients}.'
     )
 
 
@@ -345,28 +345,28 @@ def _augment(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
   padded = np.pad(images, ((0, 0), (2, 2), (2, 2), (0, 0)), mode='edge')
   offsets = rng.integers(0, 5, (len(images), 2))
   return np.stack(
-      [p[y : y + height, x : x + width] for p, (y, x) in zip(padded, offsets)]
+    [p[y : y + height, x : x + width] for p, (y, x) in zip(padded, offsets)]
   )
 
 
 def element_spec(data: ImageData):
   """The `tf.TensorSpec` pair of one batch of `client_dataset`."""
   return (
-      tf.TensorSpec((None,) + tuple(data.image_shape), tf.uint8),
-      tf.TensorSpec((None,), tf.int32),
+    tf.TensorSpec((None,) + tuple(data.image_shape), tf.uint8),
+    tf.TensorSpec((None,), tf.int32),
   )
 
 
 def client_dataset(
-    data: ImageData,
-    indices: np.ndarray,
-    *,
-    batch_size: int,
-    num_epochs: int,
-    seed: int,
-    round_num: int,
-    client: int,
-    augment: bool = False,
+  data: ImageData,
+  indices: np.ndarray,
+  *,
+  batch_size: int,
+  num_epochs: int,
+  seed: int,
+  round_num: int,
+  client: int,
+  augment: bool = False,
 ) -> tf.data.Dataset:
   """Batches of one client in one round, the same whenever asked for.
 
@@ -393,7 +393,7 @@ def client_dataset(
     if augment:
       images = _augment(images, rng)
     epoch = tf.data.Dataset.from_tensor_slices(
-        (images, data.train_labels[order])
+      (images, data.train_labels[order])
     ).batch(batch_size)
     dataset = epoch if dataset is None else dataset.concatenate(epoch)
   return dataset

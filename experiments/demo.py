@@ -21,8 +21,8 @@ def draw_picture(results_path: str, output_dir: str) -> str:
   runs = results.ResultsFile(results_path).rows()
   data = next(r['data'] for r in runs if r['kind'] == 'run')
   return plots.save(
-      plots.training_figure(rows, title=f'Federated averaging on {data}'),
-      os.path.join(output_dir, PICTURE_NAME),
+    plots.training_figure(rows, title=f'Federated averaging on {data}'),
+    os.path.join(output_dir, PICTURE_NAME),
   )
 
 
@@ -44,7 +44,7 @@ def verdict(summary: Sequence[Dict[str, Any]]) -> str:
     points = 100 * (row['accuracy'] - base['accuracy'])
     ratio = base['bytes_per_client'] / row['bytes_per_client']
     lines.append(
-        f'{row["aggregator"]}: {points:+.2f} points against the plain '
-        f'mean at 1/{ratio:.3g} of its bytes.'
+      f'{row["aggregator"]}: {points:+.2f} points against the plain '
+      f'mean at 1/{ratio:.3g} of its bytes.'
     )
   return '\n'.join(lines)

@@ -19,8 +19,8 @@ from tff_autotune_secagg import bin_size
 from tff_autotune_secagg import quantization
 
 CLIENT_KINDS = {
-    'orthogonal': sum_simulation.orthogonal_clients,
-    'aligned': sum_simulation.aligned_clients,
+  'orthogonal': sum_simulation.orthogonal_clients,
+  'aligned': sum_simulation.aligned_clients,
 }
 
 
@@ -52,10 +52,10 @@ class Cell:
 
 
 def cells(
-    moduli: Sequence[int],
-    cohorts: Sequence[int],
-    wrap_probabilities: Sequence[float],
-    **options: int,
+  moduli: Sequence[int],
+  cohorts: Sequence[int],
+  wrap_probabilities: Sequence[float],
+  **options: int,
 ) -> Iterator[Cell]:
   """Yields the table: automatic, aligned, dither, and the paper's alphas."""
   for modulus in moduli:
@@ -78,34 +78,34 @@ def run(cell: Cell) -> Dict[str, Any]:
   """
   rounding = quantization.Rounding(cell.rounding)
   simulated = sum_simulation.SumSimulation(
-      modulus=cell.modulus,
-      dim=cell.dim,
-      wrap_probability=cell.wrap_probability,
-      rounding=rounding,
-      seed=cell.seed,
+    modulus=cell.modulus,
+    dim=cell.dim,
+    wrap_probability=cell.wrap_probability,
+    rounding=rounding,
+    seed=cell.seed,
   )
   draw = CLIENT_KINDS[cell.clients]
   errors = []
   for index in range(cell.warm_up_rounds + cell.num_rounds):
     rng = seeds.generator(cell.seed, seeds.Stream.VECTORS, index)
     errors.append(
-        simulated.run_round(draw(rng, cell.num_clients, cell.dim)).nmse
+      simulated.run_round(draw(rng, cell.num_clients, cell.dim)).nmse
     )
   measured = np.array(errors[cell.warm_up_rounds :])
   nmse = float(measured.mean())
   spread = float(measured.std(ddof=1)) if len(measured) > 1 else math.nan
   return dict(
-      dataclasses.asdict(cell),
-      nmse=nmse,
-      standard_error=spread / math.sqrt(len(measured)),
-      predicted_nmse=bin_size.predicted_nmse(
-          num_clients=cell.num_clients,
-          modulus=cell.modulus,
-          wrap_probability=cell.wrap_probability,
-          rounding=rounding,
-      ),
-      bits_above_bound=bits_above_bound(nmse, cell.num_clients, cell.modulus),
-      largest_nmse=max(errors),
+    dataclasses.asdict(cell),
+    nmse=nmse,
+    standard_error=spread / math.sqrt(len(measured)),
+    predicted_nmse=bin_size.predicted_nmse(
+      num_clients=cell.num_clients,
+      modulus=cell.modulus,
+      wrap_probability=cell.wrap_probability,
+      rounding=rounding,
+    ),
+    bits_above_bound=bits_above_bound(nmse, cell.num_clients, cell.modulus),
+    largest_nmse=max(errors),
   )
 
 
@@ -117,16 +117,16 @@ def bits_above_bound(nmse: float, num_clients: int, modulus: int) -> float:
 def format_table(rows: Sequence[Dict[str, Any]]) -> str:
   """Returns the rows as text, one line each."""
   lines = [
-      'modulus clients kind       rounding   alpha   NMSE     +-      predicted'
-      '  ratio  bits above bound'
+    'modulus clients kind       rounding   alpha   NMSE     +-      predicted'
+    '  ratio  bits above bound'
   ]
   for row in rows:
     alpha = row['wrap_probability']
     lines.append(
-        f'{row["modulus"]:7d} {row["num_clients"]:7d} {row["clients"]:10s}'
-        f' {row["rounding"]:10s} {"auto" if alpha is None else f"{alpha:g}":6s}'
-        f' {row["nmse"]:.2e} {row["standard_error"]:.0e}'
-        f' {row["predicted_nmse"]:.2e} {row["nmse"]/row["predicted_nmse"]:6.3f}'
-        f' {row["bits_above_bound"]:6.2f}'
+      f'{row["modulus"]:7d} {row["num_clients"]:7d} {row["clients"]:10s}'
+      f' {row["rounding"]:10s} {"auto" if alpha is None else f"{alpha:g}":6s}'
+      f' {row["nmse"]:.2e} {row["standard_error"]:.0e}'
+      f' {row["predicted_nmse"]:.2e} {row["nmse"] / row["predicted_nmse"]:6.3f}'
+      f' {row["bits_above_bound"]:6.2f}'
     )
   return '\n'.join(lines)

@@ -75,26 +75,26 @@ class Config:
   def __post_init__(self):
     baselines.parse(self.aggregator)
     for name in (
-        'num_clients',
-        'clients_per_round',
-        'num_rounds',
-        'local_epochs',
-        'batch_size',
-        'eval_every',
+      'num_clients',
+      'clients_per_round',
+      'num_rounds',
+      'local_epochs',
+      'batch_size',
+      'eval_every',
     ):
       if getattr(self, name) < 1:
         raise ValueError(
-            f'`{name}` must be an int of at least 1, found '
-            f'{getattr(self, name)!r}.'
+          f'`{name}` must be an int of at least 1, found '
+          f'{getattr(self, name)!r}.'
         )
     if self.clients_per_round > self.num_clients:
       raise ValueError(
-          '`clients_per_round` must be at most `num_clients`, found '
-          f'{self.clients_per_round} and {self.num_clients}.'
+        '`clients_per_round` must be at most `num_clients`, found '
+        f'{self.clients_per_round} and {self.num_clients}.'
       )
     if self.partition not in ('iid', 'dirichlet'):
       raise ValueError(
-          f"`partition` must be 'iid' or 'dirichlet', found {self.partition!r}."
+        f"`partition` must be 'iid' or 'dirichlet', found {self.partition!r}."
       )
 
   def asdict(self) -> Dict[str, Any]:
@@ -105,15 +105,15 @@ class Config:
 def smoke(config: Config) -> Config:
   """Shrinks a config so that it runs in seconds and needs no data files."""
   return dataclasses.replace(
-      config,
-      num_clients=min(config.num_clients, 4),
-      clients_per_round=min(config.clients_per_round, 2),
-      num_rounds=min(config.num_rounds, 2),
-      local_epochs=1,
-      batch_size=5,
-      width=min(config.width, 0.1),
-      eval_every=1,
-      smoke=True,
+    config,
+    num_clients=min(config.num_clients, 4),
+    clients_per_round=min(config.clients_per_round, 2),
+    num_rounds=min(config.num_rounds, 2),
+    local_epochs=1,
+    batch_size=5,
+    width=min(config.width, 0.1),
+    eval_every=1,
+    smoke=True,
   )
 
 
@@ -128,7 +128,7 @@ def sample_clients(config: Config, round_num: int) -> np.ndarray:
   """Numbers of the clients of one round, int64 [clients_per_round], sorted."""
   rng = seeds.generator(config.seed, seeds.Stream.SAMPLING, round_num)
   return np.sort(
-      rng.choice(config.num_clients, config.clients_per_round, replace=False)
+    rng.choice(config.num_clients, config.clients_per_round, replace=False)
   )
 
 
@@ -136,13 +136,13 @@ def partition(config: Config, data: datasets.ImageData):
   """Splits the training images among the clients as `config` says."""
   if config.partition == 'iid':
     return datasets.partition_iid(
-        data.train_labels, config.num_clients, config.partition_seed
+      data.train_labels, config.num_clients, config.partition_seed
     )
   return datasets.partition_dirichlet(
-      data.train_labels,
-      config.num_clients,
-      config.partition_seed,
-      config.dirichlet_concentration,
+    data.train_labels,
+    config.num_clients,
+    config.partition_seed,
+    config.dirichlet_concentration,
   )
 
 
@@ -164,62 +164,62 @@ class Trainer:
     self._data = data
     self._parts = partition(config, data)
     keras_model = models.build(
-        config.model,
-        image_shape=data.image_shape,
-        channel_statistics=data.channel_statistics,
-        num_classes=data.num_classes,
-        width=config.width,
-        seed=seeds.integer(config.seed, seeds.Stream.MODEL),
+      config.model,
+      image_shape=data.image_shape,
+      channel_statistics=data.channel_statistics,
+      num_classes=data.num_classes,
+      width=config.width,
+      seed=seeds.integer(config.seed, seeds.Stream.MODEL),
     )
     leaf_sizes = tuple(
-        int(w.shape.num_elements()) for w in keras_model.trainable_weights
+      int(w.shape.num_elements()) for w in keras_model.trainable_weights
     )
     scheme = baselines.parse(config.aggregator)
     self.aggregator = scheme.build(
-        baselines.Round(
-            num_clients=config.clients_per_round,
-            leaf_sizes=leaf_sizes,
-            seed=seeds.integer(config.seed, seeds.Stream.AGGREGATION),
-        )
+      baselines.Round(
+        num_clients=config.clients_per_round,
+        leaf_sizes=leaf_sizes,
+        seed=seeds.integer(config.seed, seeds.Stream.AGGREGATION),
+      )
     )
     weighted = isinstance(
-        self.aggregator.factory, tff.aggregators.WeightedAggregationFactory
+      self.aggregator.factory, tff.aggregators.WeightedAggregationFactory
     )
     algorithm = (
-        tff.learning.algorithms.build_weighted_fed_avg
-        if weighted
-        else tff.learning.algorithms.build_unweighted_fed_avg
+      tff.learning.algorithms.build_weighted_fed_avg
+      if weighted
+      else tff.learning.algorithms.build_unweighted_fed_avg
     )
     self._model = tff.learning.models.functional_model_from_keras(
-        keras_model,
-        tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        datasets.element_spec(data),
-        _METRICS,
+      keras_model,
+      tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+      datasets.element_spec(data),
+      _METRICS,
     )
     self.process = algorithm(
-        self._model,
-        _sgd(config.client_learning_rate, config.client_momentum),
-        _sgd(config.server_learning_rate, config.server_momentum),
-        model_aggregator=self.aggregator.factory,
+      self._model,
+      _sgd(config.client_learning_rate, config.client_momentum),
+      _sgd(config.server_learning_rate, config.server_momentum),
+      model_aggregator=self.aggregator.factory,
     )
     self._evaluate_batch = self._build_evaluation(
-        [w.shape for w in keras_model.trainable_weights]
+      [w.shape for w in keras_model.trainable_weights]
     )
 
   def client_data(self, round_num: int):
     """Datasets of the clients of one round."""
     return [
-        datasets.client_dataset(
-            self._data,
-            self._parts[client],
-            batch_size=self._config.batch_size,
-            num_epochs=self._config.local_epochs,
-            seed=self._config.seed,
-            round_num=round_num,
-            client=int(client),
-            augment=self._config.augment,
-        )
-        for client in sample_clients(self._config, round_num)
+      datasets.client_dataset(
+        self._data,
+        self._parts[client],
+        batch_size=self._config.batch_size,
+        num_epochs=self._config.local_epochs,
+        seed=self._config.seed,
+        round_num=round_num,
+        client=int(client),
+        augment=self._config.augment,
+      )
+      for client in sample_clients(self._config, round_num)
     ]
 
   def _build_evaluation(self, weight_shapes):
@@ -232,7 +232,7 @@ class Trainer:
       images = placeholder(tf.uint8, (None,) + tuple(self._data.image_shape))
       labels = placeholder(tf.int32, (None,))
       logits = self._model.predict_on_batch(
-          (tuple(weights), ()), images, training=False
+        (tuple(weights), ()), images, training=False
       )
       losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
       hits = tf.equal(tf.argmax(logits, axis=1, output_type=tf.int32), labels)
@@ -248,22 +248,20 @@ class Trainer:
     for start in range(0, len(labels), _EVAL_BATCH_SIZE):
       batch = slice(start, start + _EVAL_BATCH_SIZE)
       batch_loss, batch_hits = self._evaluate_batch(
-          *weights, images[batch], labels[batch]
+        *weights, images[batch], labels[batch]
       )
       loss += float(batch_loss)
       hits += int(batch_hits)
     return {
-        'test_loss': loss / len(labels),
-        'test_accuracy': hits / len(labels),
+      'test_loss': loss / len(labels),
+      'test_accuracy': hits / len(labels),
     }
 
 
 # Constructors, so that the order of the metrics' state is the one of the keys.
 _METRICS = collections.OrderedDict(
-    loss=lambda: tf.keras.metrics.SparseCategoricalCrossentropy(
-        from_logits=True
-    ),
-    accuracy=tf.keras.metrics.SparseCategoricalAccuracy,
+  loss=lambda: tf.keras.metrics.SparseCategoricalCrossentropy(from_logits=True),
+  accuracy=tf.keras.metrics.SparseCategoricalAccuracy,
 )
 
 
@@ -305,12 +303,12 @@ def last_checkpoint(state_manager) -> int:
 
 
 def run(
-    config: Config,
-    data: datasets.ImageData,
-    *,
-    state_manager: Optional[tff.program.ProgramStateManager] = None,
-    checkpoint_every: int = 10,
-    on_ready: Callable[[int], None] = lambda round_num: None,
+  config: Config,
+  data: datasets.ImageData,
+  *,
+  state_manager: Optional[tff.program.ProgramStateManager] = None,
+  checkpoint_every: int = 10,
+  on_ready: Callable[[int], None] = lambda round_num: None,
 ) -> Iterator[Row]:
   """Trains and yields one row for each round.
 
@@ -352,7 +350,7 @@ def run(
     row['wall_seconds'] = round(time.monotonic() - start, 3)
     yield row
     if state_manager is not None and (
-        round_num % checkpoint_every == 0 or round_num == config.num_rounds
+      round_num % checkpoint_every == 0 or round_num == config.num_rounds
     ):
       asyncio.run(state_manager.save(state, round_num))
 
@@ -360,10 +358,10 @@ def run(
 def _row(round_num, metrics, aggregator: baselines.Built) -> Row:
   train = metrics['client_work']['train']
   return {
-      'round': round_num,
-      'train_loss': float(train['loss']),
-      'train_accuracy': float(train['accuracy']),
-      'aggregator': scalar_measurements(metrics['aggregator']),
-      'bits_per_coordinate': aggregator.bits_per_coordinate,
-      'bytes_per_client': aggregator.bytes_per_client,
+    'round': round_num,
+    'train_loss': float(train['loss']),
+    'train_accuracy': float(train['accuracy']),
+    'aggregator': scalar_measurements(metrics['aggregator']),
+    'bits_per_coordinate': aggregator.bits_per_coordinate,
+    'bytes_per_client': aggregator.bytes_per_client,
   }

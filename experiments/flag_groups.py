@@ -30,8 +30,8 @@ _checked: Set[str] = set()
 
 # Flags of these names become the fields of `federated_training.Config`.
 _FIELD_DEFAULTS = {
-    field.name: field.default
-    for field in dataclasses.fields(federated_training.Config)
+  field.name: field.default
+  for field in dataclasses.fields(federated_training.Config)
 }
 
 
@@ -49,21 +49,21 @@ def _add_field(group, name, summary, lower_bound=None, default=None):
     _add(group, flags.DEFINE_boolean, name, default, summary)
   elif isinstance(default, int):
     _add(
-        group,
-        flags.DEFINE_integer,
-        name,
-        default,
-        summary,
-        lower_bound=1 if lower_bound is None else lower_bound,
+      group,
+      flags.DEFINE_integer,
+      name,
+      default,
+      summary,
+      lower_bound=1 if lower_bound is None else lower_bound,
     )
   else:
     _add(
-        group,
-        flags.DEFINE_float,
-        name,
-        default,
-        summary,
-        lower_bound=0.0 if lower_bound is None else lower_bound,
+      group,
+      flags.DEFINE_float,
+      name,
+      default,
+      summary,
+      lower_bound=0.0 if lower_bound is None else lower_bound,
     )
 
 
@@ -87,40 +87,40 @@ def _check(name: str, parse) -> None:
 def define_training() -> None:
   """Defines the flags of `federated_training.Config` and of repeats."""
   _add(
-      'Data',
-      flags.DEFINE_enum,
-      'dataset',
-      'digits',
-      datasets.NAMES,
-      'The images to train on.',
+    'Data',
+    flags.DEFINE_enum,
+    'dataset',
+    'digits',
+    datasets.NAMES,
+    'The images to train on.',
   )
   _add(
-      'Data',
-      flags.DEFINE_string,
-      'data_dir',
-      None,
-      'Folder that has the files of the data set, if not the usual one.',
+    'Data',
+    flags.DEFINE_string,
+    'data_dir',
+    None,
+    'Folder that has the files of the data set, if not the usual one.',
   )
   _add(
-      'Data',
-      flags.DEFINE_boolean,
-      'allow_download',
-      False,
-      'Let Keras download missing files of the data set.',
+    'Data',
+    flags.DEFINE_boolean,
+    'allow_download',
+    False,
+    'Let Keras download missing files of the data set.',
   )
   _add_field('Data', 'augment', 'Mirror and shift training images at random.')
   _add(
-      'Clients',
-      flags.DEFINE_enum,
-      'partition',
-      'iid',
-      ['iid', 'dirichlet'],
-      'How training images are split among the clients.',
+    'Clients',
+    flags.DEFINE_enum,
+    'partition',
+    'iid',
+    ['iid', 'dirichlet'],
+    'How training images are split among the clients.',
   )
   _add_field(
-      'Clients',
-      'dirichlet_concentration',
-      'Concentration of the dirichlet partition: smaller is less even.',
+    'Clients',
+    'dirichlet_concentration',
+    'Concentration of the dirichlet partition: smaller is less even.',
   )
   _add_field('Clients', 'num_clients', 'Clients that share the images.')
   _add_field('Clients', 'clients_per_round', 'Clients drawn for a round.')
@@ -129,12 +129,12 @@ def define_training() -> None:
   _add_field('Clients', 'client_learning_rate', 'Step size of the clients.')
   _add_field('Clients', 'client_momentum', 'Momentum of the clients.')
   _add(
-      'Model',
-      flags.DEFINE_enum,
-      'model',
-      'digits_cnn',
-      models.NAMES,
-      'The network.',
+    'Model',
+    flags.DEFINE_enum,
+    'model',
+    'digits_cnn',
+    models.NAMES,
+    'The network.',
   )
   _add_field('Model', 'width', 'Factor on its number of filters.')
   _add_field('Server', 'num_rounds', 'Rounds of training.')
@@ -142,30 +142,30 @@ def define_training() -> None:
   _add_field('Server', 'server_learning_rate', 'Factor on the mean update.')
   _add_field('Server', 'server_momentum', 'Momentum of the server.')
   _add(
-      'Aggregation',
-      flags.DEFINE_multi_string,
-      'aggregator',
-      ['plain_mean', 'autotuned'],
-      'Aggregator with its settings; may be repeated, one run for each. '
-      f'{baselines.describe()}.',
+    'Aggregation',
+    flags.DEFINE_multi_string,
+    'aggregator',
+    ['plain_mean', 'autotuned'],
+    'Aggregator with its settings; may be repeated, one run for each. '
+    f'{baselines.describe()}.',
   )
   _check('aggregator', mean_estimation.Config)
   _add(
-      'Seeds',
-      flags.DEFINE_list,
-      'seeds',
-      ['1'],
-      'Seeds of sampling, batches, initial weights and aggregators; one run '
-      'of every aggregator for each.',
+    'Seeds',
+    flags.DEFINE_list,
+    'seeds',
+    ['1'],
+    'Seeds of sampling, batches, initial weights and aggregators; one run '
+    'of every aggregator for each.',
   )
   _check('seeds', _seed)
   _add(
-      'Seeds',
-      flags.DEFINE_integer,
-      'partition_seed',
-      0,
-      'Seed of the partition into clients.',
-      lower_bound=0,
+    'Seeds',
+    flags.DEFINE_integer,
+    'partition_seed',
+    0,
+    'Seed of the partition into clients.',
+    lower_bound=0,
   )
 
 
@@ -178,89 +178,89 @@ def _seed(text: str) -> int:
 def define_output() -> None:
   """Defines the flags of places, pace and noise."""
   _add(
-      'Output',
-      flags.DEFINE_string,
-      'output_dir',
-      None,
-      'Folder of results and checkpoints; a run that was interrupted there '
-      'continues. By default a new folder in ./results.',
+    'Output',
+    flags.DEFINE_string,
+    'output_dir',
+    None,
+    'Folder of results and checkpoints; a run that was interrupted there '
+    'continues. By default a new folder in ./results.',
   )
   _add(
-      'Output',
-      flags.DEFINE_integer,
-      'checkpoint_every',
-      10,
-      'Rounds between two checkpoints.',
-      lower_bound=1,
+    'Output',
+    flags.DEFINE_integer,
+    'checkpoint_every',
+    10,
+    'Rounds between two checkpoints.',
+    lower_bound=1,
   )
   _add(
-      'Output',
-      flags.DEFINE_boolean,
-      'tensorboard',
-      True,
-      'Write TensorBoard summaries too.',
+    'Output',
+    flags.DEFINE_boolean,
+    'tensorboard',
+    True,
+    'Write TensorBoard summaries too.',
   )
   _add(
-      'Output',
-      flags.DEFINE_list,
-      'workers',
-      [],
-      'Addresses host:port of workers that compute the clients, separated by '
-      'commas; "python -m tff_autotune_secagg.worker --port=8000" starts one. '
-      'By default this machine computes.',
+    'Output',
+    flags.DEFINE_list,
+    'workers',
+    [],
+    'Addresses host:port of workers that compute the clients, separated by '
+    'commas; "python -m tff_autotune_secagg.worker --port=8000" starts one. '
+    'By default this machine computes.',
   )
   _add(
-      'Output',
-      flags.DEFINE_boolean,
-      'quiet',
-      False,
-      'Show no progress; only the closing table.',
+    'Output',
+    flags.DEFINE_boolean,
+    'quiet',
+    False,
+    'Show no progress; only the closing table.',
   )
   _add(
-      'Output',
-      flags.DEFINE_boolean,
-      'smoke',
-      False,
-      'Shrink everything to seconds, on random images: shows that it runs.',
+    'Output',
+    flags.DEFINE_boolean,
+    'smoke',
+    False,
+    'Shrink everything to seconds, on random images: shows that it runs.',
   )
 
 
 def define_mean_estimation() -> None:
   """Defines the flags of `mean_estimation.Config` and of its combinations."""
   _add(
-      'Vectors',
-      flags.DEFINE_list,
-      'vectors',
-      ['dense'],
-      f'Kinds of vectors, of {", ".join(mean_estimation.KINDS)}; recorded are '
-      'client updates of a training run with the settings below.',
+    'Vectors',
+    flags.DEFINE_list,
+    'vectors',
+    ['dense'],
+    f'Kinds of vectors, of {", ".join(mean_estimation.KINDS)}; recorded are '
+    'client updates of a training run with the settings below.',
   )
   _check(
-      'vectors', lambda kind: mean_estimation.Config('plain_mean', vectors=kind)
+    'vectors', lambda kind: mean_estimation.Config('plain_mean', vectors=kind)
   )
   _add(
-      'Vectors',
-      flags.DEFINE_integer,
-      'dim',
-      10_000,
-      'Entries of a synthetic vector.',
-      lower_bound=1,
+    'Vectors',
+    flags.DEFINE_integer,
+    'dim',
+    10_000,
+    'Entries of a synthetic vector.',
+    lower_bound=1,
   )
   _add(
-      'Vectors',
-      flags.DEFINE_integer,
-      'settling_rounds',
-      3,
-      'First rounds, which figures leave out.',
-      lower_bound=0,
+    'Vectors',
+    flags.DEFINE_integer,
+    'settling_rounds',
+    3,
+    'First rounds, which figures leave out.',
+    lower_bound=0,
   )
   _add(
-      'Vectors',
-      flags.DEFINE_list,
-      'bits',
-      ['4', '8'],
-      'Bits per coordinate: what {bits} and {modulus} in an aggregator stand '
-      'for; {max} stands for the largest entry.',
+    'Vectors',
+    flags.DEFINE_list,
+    'bits',
+    ['4', '8'],
+    'Bits per coordinate: what {bits} and {modulus} in an aggregator stand '
+    'for; {max} stands for the largest entry.',
   )
   _check('bits', _seed)
 
@@ -268,21 +268,21 @@ def define_mean_estimation() -> None:
 def mean_estimation_configs() -> List[mean_estimation.Config]:
   """All combinations of the flags, shrunken if `--smoke` says so."""
   settings = dict(
-      num_clients=FLAGS.clients_per_round,
-      dim=FLAGS.dim,
-      num_rounds=FLAGS.num_rounds,
-      settling_rounds=FLAGS.settling_rounds,
+    num_clients=FLAGS.clients_per_round,
+    dim=FLAGS.dim,
+    num_rounds=FLAGS.num_rounds,
+    settling_rounds=FLAGS.settling_rounds,
   )
   run_seeds, bits = (
-      [_seed(s) for s in FLAGS.seeds],
-      [int(b) for b in FLAGS.bits],
+    [_seed(s) for s in FLAGS.seeds],
+    [int(b) for b in FLAGS.bits],
   )
   aggregators = FLAGS.aggregator
   if FLAGS.smoke:
     settings.update(num_clients=2, dim=100, num_rounds=2, settling_rounds=1)
     run_seeds, bits, aggregators = run_seeds[:1], bits[-1:], aggregators[:2]
   return mean_estimation.configs(
-      aggregators, bits, FLAGS.vectors, run_seeds, **settings
+    aggregators, bits, FLAGS.vectors, run_seeds, **settings
   )
 
 
@@ -296,20 +296,20 @@ def define_plot(choices, with_results: bool = True) -> None:
   if with_results:
     _add('Input', flags.DEFINE_list, 'results', None, 'Files of result rows.')
     _add(
-        'Input',
-        flags.DEFINE_multi_string,
-        'select',
-        [],
-        'Keep only rows whose config has this setting=value; may be repeated, '
-        'then all must hold. Values of one setting are separated by |, and a '
-        'prefix of the text is enough.',
+      'Input',
+      flags.DEFINE_multi_string,
+      'select',
+      [],
+      'Keep only rows whose config has this setting=value; may be repeated, '
+      'then all must hold. Values of one setting are separated by |, and a '
+      'prefix of the text is enough.',
     )
   _add(
-      'Output',
-      flags.DEFINE_string,
-      'output',
-      None,
-      'Picture to write; its suffix says how.',
+    'Output',
+    flags.DEFINE_string,
+    'output',
+    None,
+    'Picture to write; its suffix says how.',
   )
   _add('Output', flags.DEFINE_string, 'title', '', 'Written above.')
   for name, (default, values, summary) in choices.items():
@@ -327,7 +327,7 @@ def require(*names: str) -> None:
   missing = [f'--{name}' for name in names if FLAGS[name].value is None]
   if missing:
     sys.stderr.write(
-        f'These flags must be given: {", ".join(missing)}.\nTry --help.\n'
+      f'These flags must be given: {", ".join(missing)}.\nTry --help.\n'
     )
     sys.exit(1)
 
@@ -348,19 +348,19 @@ def select_rows(rows):
   for condition in FLAGS.select:
     key, _, values = condition.partition('=')
     before, kept = (
-        kept,
-        [
-            r
-            for r in kept
-            if key in r['config']
-            and str(r['config'][key]).startswith(tuple(values.split('|')))
-        ],
+      kept,
+      [
+        r
+        for r in kept
+        if key in r['config']
+        and str(r['config'][key]).startswith(tuple(values.split('|')))
+      ],
     )
     if not kept:
       found = sorted({str(r['config'].get(key)) for r in before})
       raise ValueError(
-          f'`select` must leave some rows, found none with {condition!r}; the '
-          f'values of {key!r} are {", ".join(found)}.'
+        f'`select` must leave some rows, found none with {condition!r}; the '
+        f'values of {key!r} are {", ".join(found)}.'
       )
   return kept
 
@@ -372,12 +372,12 @@ def recording_config() -> federated_training.Config:
 
 def _training_config(aggregator, seed):
   fields = {
-      name: getattr(FLAGS, name)
-      for name in _FIELD_DEFAULTS
-      if name in FLAGS and name not in ('aggregator', 'smoke')
+    name: getattr(FLAGS, name)
+    for name in _FIELD_DEFAULTS
+    if name in FLAGS and name not in ('aggregator', 'smoke')
   }
   config = federated_training.Config(
-      **fields, aggregator=aggregator, seed=_seed(seed)
+    **fields, aggregator=aggregator, seed=_seed(seed)
   )
   return federated_training.smoke(config) if FLAGS.smoke else config
 
@@ -388,9 +388,9 @@ def training_configs() -> List[federated_training.Config]:
   if FLAGS.smoke:
     run_seeds, aggregators = run_seeds[:1], aggregators[:_SMOKE_AGGREGATORS]
   return [
-      _training_config(aggregator, seed)
-      for seed in run_seeds
-      for aggregator in aggregators
+    _training_config(aggregator, seed)
+    for seed in run_seeds
+    for aggregator in aggregators
   ]
 
 
@@ -436,8 +436,8 @@ def help_text(summary: str) -> str:
       lines.append(flags.text_wrap(text + note, 80, '      '))
     lines.append('')
   lines.append(
-      '--flagfile=FILE reads flags from a file; '
-      '--helpfull lists the flags of all libraries.'
+    '--flagfile=FILE reads flags from a file; '
+    '--helpfull lists the flags of all libraries.'
   )
   return '\n'.join(lines)
 
@@ -462,8 +462,8 @@ def parse(argv: Sequence[str]) -> Sequence[str]:
     sys.exit(1)
   if len(rest) > 1:
     sys.stderr.write(
-        f'Arguments must be flags like --name=value, found {rest[1]!r}.\n'
-        'Try --help.\n'
+      f'Arguments must be flags like --name=value, found {rest[1]!r}.\n'
+      'Try --help.\n'
     )
     sys.exit(1)
   return rest

@@ -46,11 +46,11 @@ def _orthogonal(rng, num_clients, dim):
 
 
 _KINDS = {
-    'dense': _dense,
-    'sparse': _sparse,
-    'heavy_tailed': _heavy_tailed,
-    'aligned': _aligned,
-    'orthogonal': _orthogonal,
+  'dense': _dense,
+  'sparse': _sparse,
+  'heavy_tailed': _heavy_tailed,
+  'aligned': _aligned,
+  'orthogonal': _orthogonal,
 }
 RECORDED = 'recorded'
 KINDS = tuple(_KINDS) + (RECORDED,)
@@ -86,17 +86,16 @@ class Config:
   def __post_init__(self):
     if self.vectors not in KINDS:
       raise ValueError(
-          f'`vectors` must be one of {", ".join(KINDS)}, found '
-          f'{self.vectors!r}.'
+        f'`vectors` must be one of {", ".join(KINDS)}, found {self.vectors!r}.'
       )
     baselines.parse(self.text(1.0))
 
   def text(self, largest: float) -> str:
     """The aggregator with everything replaced."""
     return (
-        self.aggregator.replace('{bits}', str(self.bits))
-        .replace('{modulus}', str(2**self.bits))
-        .replace('{max}', repr(float(largest)))
+      self.aggregator.replace('{bits}', str(self.bits))
+      .replace('{modulus}', str(2**self.bits))
+      .replace('{max}', repr(float(largest)))
     )
 
 
@@ -107,13 +106,13 @@ def synthetic_vectors(config: Config) -> np.ndarray:
     rng = seeds.generator(config.seed, seeds.Stream.VECTORS, round_num)
     vectors = _KINDS[config.vectors](rng, config.num_clients, config.dim)
     rounds.append(
-        vectors * (_TYPICAL_SIZE / np.sqrt(np.mean(np.square(vectors))))
+      vectors * (_TYPICAL_SIZE / np.sqrt(np.mean(np.square(vectors))))
     )
   return np.float32(rounds)
 
 
 def record_updates(
-    config: federated_training.Config, data: datasets.ImageData
+  config: federated_training.Config, data: datasets.ImageData
 ) -> np.ndarray:
   """Client updates of every round of a training run with the plain mean.
 
@@ -126,10 +125,10 @@ def record_updates(
     float32 [num_rounds, clients_per_round, parameters].
   """
   config = dataclasses.replace(
-      config,
-      aggregator='plain_mean',
-      server_learning_rate=1.0,
-      server_momentum=0.0,
+    config,
+    aggregator='plain_mean',
+    server_learning_rate=1.0,
+    server_momentum=0.0,
   )
   trainer = federated_training.Trainer(config, data)
   state = trainer.process.initialize()
@@ -139,11 +138,11 @@ def record_updates(
     client_data = trainer.client_data(round_num)
     # A round of one client moves the model by just that client's update.
     recorded.append(
-        [
-            _flat_weights(trainer, trainer.process.next(state, [one]).state)
-            - before
-            for one in client_data
-        ]
+      [
+        _flat_weights(trainer, trainer.process.next(state, [one]).state)
+        - before
+        for one in client_data
+      ]
     )
     state = trainer.process.next(state, client_data).state
   return np.float32(recorded)
@@ -161,7 +160,7 @@ class Runner:
     self._processes = {}
 
   def run(
-      self, config: Config, vectors: np.ndarray
+    self, config: Config, vectors: np.ndarray
   ) -> Iterator[Dict[str, Any]]:
     """Averages each round's vectors and yields how far off the result is.
 
@@ -180,11 +179,11 @@ class Runner:
     key = (text, num_clients, dim, config.seed)
     if key not in self._processes:
       built = baselines.parse(text).build(
-          baselines.Round(num_clients, (dim,), config.seed, weighted=False)
+        baselines.Round(num_clients, (dim,), config.seed, weighted=False)
       )
       self._processes[key] = (
-          built,
-          built.factory.create(tff.TensorType(np.float32, [dim])),
+        built,
+        built.factory.create(tff.TensorType(np.float32, [dim])),
       )
     built, process = self._processes[key]
     state = process.initialize()
@@ -196,23 +195,23 @@ class Runner:
       error = np.sum((output.result - wanted) ** 2)
       energy = np.sum(wanted**2)
       yield {
-          'round': round_num,
-          'nmse': float(error / energy) if energy else math.nan,
-          'bits_per_coordinate': built.bits_per_coordinate,
-          'bytes_per_client': built.bytes_per_client,
-          'aggregator': federated_training.scalar_measurements(
-              output.measurements
-          ),
-          'wall_seconds': round(time.monotonic() - start, 3),
+        'round': round_num,
+        'nmse': float(error / energy) if energy else math.nan,
+        'bits_per_coordinate': built.bits_per_coordinate,
+        'bytes_per_client': built.bytes_per_client,
+        'aggregator': federated_training.scalar_measurements(
+          output.measurements
+        ),
+        'wall_seconds': round(time.monotonic() - start, 3),
       }
 
 
 def configs(
-    aggregators: Sequence[str],
-    bits: Sequence[int],
-    kinds: Sequence[str],
-    run_seeds: Sequence[int],
-    **settings,
+  aggregators: Sequence[str],
+  bits: Sequence[int],
+  kinds: Sequence[str],
+  run_seeds: Sequence[int],
+  **settings,
 ) -> Sequence[Config]:
   """All combinations; an aggregator without `{bits}` or `{modulus}` once.
 
@@ -225,12 +224,12 @@ def configs(
       for number in bits if follows else [0]:
         for kind in kinds:
           found.append(
-              Config(
-                  aggregator=aggregator,
-                  bits=number,
-                  vectors=kind,
-                  seed=seed,
-                  **settings,
-              )
+            Config(
+              aggregator=aggregator,
+              bits=number,
+              vectors=kind,
+              seed=seed,
+              **settings,
+            )
           )
   return found

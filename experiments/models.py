@@ -21,20 +21,20 @@ class _Builder:
     return tf.keras.initializers.HeNormal(seed=self._seed)
 
   def conv(
-      self, filters, size, *, strides=1, padding='same', activation='relu'
+    self, filters, size, *, strides=1, padding='same', activation='relu'
   ):
     return _Layers.Conv2D(
-        filters,
-        size,
-        strides=strides,
-        padding=padding,
-        activation=activation,
-        kernel_initializer=self._initializer(),
+      filters,
+      size,
+      strides=strides,
+      padding=padding,
+      activation=activation,
+      kernel_initializer=self._initializer(),
     )
 
   def dense(self, units, activation=None):
     return _Layers.Dense(
-        units, activation=activation, kernel_initializer=self._initializer()
+      units, activation=activation, kernel_initializer=self._initializer()
     )
 
 
@@ -50,20 +50,20 @@ def _logistic(build, num_classes, width):
 def _small_cnn(build, num_classes, width):
   """Two strided convolutions and a linear layer."""
   return [
-      build.conv(_filters(16, width), 3, strides=2),
-      build.conv(_filters(32, width), 3, strides=2),
-      _Layers.Flatten(),
-      build.dense(num_classes),
+    build.conv(_filters(16, width), 3, strides=2),
+    build.conv(_filters(32, width), 3, strides=2),
+    _Layers.Flatten(),
+    build.dense(num_classes),
   ]
 
 
 def _digits_cnn(build, num_classes, width):
   """As `_small_cnn`, for images too small to be halved twice."""
   return [
-      build.conv(_filters(16, width), 3),
-      build.conv(_filters(32, width), 3, strides=2),
-      _Layers.Flatten(),
-      build.dense(num_classes),
+    build.conv(_filters(16, width), 3),
+    build.conv(_filters(32, width), 3, strides=2),
+    _Layers.Flatten(),
+    build.dense(num_classes),
   ]
 
 
@@ -76,36 +76,36 @@ def _all_cnn_c(build, num_classes, width):
   """
   narrow, wide = _filters(96, width), _filters(192, width)
   return [
-      build.conv(narrow, 3),
-      build.conv(narrow, 3),
-      build.conv(narrow, 3, strides=2),
-      build.conv(wide, 3),
-      build.conv(wide, 3),
-      build.conv(wide, 3, strides=2),
-      build.conv(wide, 3, padding='valid'),
-      build.conv(wide, 1),
-      build.conv(num_classes, 1, activation=None),
-      _Layers.GlobalAveragePooling2D(),
+    build.conv(narrow, 3),
+    build.conv(narrow, 3),
+    build.conv(narrow, 3, strides=2),
+    build.conv(wide, 3),
+    build.conv(wide, 3),
+    build.conv(wide, 3, strides=2),
+    build.conv(wide, 3, padding='valid'),
+    build.conv(wide, 1),
+    build.conv(num_classes, 1, activation=None),
+    _Layers.GlobalAveragePooling2D(),
   ]
 
 
 _MODELS: Dict[str, Callable] = {
-    'logistic': _logistic,
-    'digits_cnn': _digits_cnn,
-    'small_cnn': _small_cnn,
-    'all_cnn_c': _all_cnn_c,
+  'logistic': _logistic,
+  'digits_cnn': _digits_cnn,
+  'small_cnn': _small_cnn,
+  'all_cnn_c': _all_cnn_c,
 }
 NAMES = tuple(_MODELS)
 
 
 def build(
-    name: str,
-    *,
-    image_shape: Sequence[int],
-    num_classes: int,
-    channel_statistics=None,
-    width: float = 1.0,
-    seed: int = 0,
+  name: str,
+  *,
+  image_shape: Sequence[int],
+  num_classes: int,
+  channel_statistics=None,
+  width: float = 1.0,
+  seed: int = 0,
 ) -> tf.keras.Model:
   """Builds an uncompiled Keras model that maps uint8 images to logits.
 
@@ -126,16 +126,16 @@ def build(
   """
   if name not in _MODELS:
     raise ValueError(
-        f'`model` must be one of {", ".join(NAMES)}, found {name!r}.'
+      f'`model` must be one of {", ".join(NAMES)}, found {name!r}.'
     )
   if not width > 0:
     raise ValueError(f'`width` must be a positive float, found {width!r}.')
   layers = [tf.keras.Input(tuple(image_shape), dtype=tf.uint8)]
   mean, stddev = channel_statistics or (np.zeros(1), np.ones(1))
   layers.append(
-      _Layers.Rescaling(
-          scale=(1 / stddev).tolist(), offset=(-mean / stddev).tolist()
-      )
+    _Layers.Rescaling(
+      scale=(1 / stddev).tolist(), offset=(-mean / stddev).tolist()
+    )
   )
   layers += _MODELS[name](_Builder(seed), num_classes, width)
   return tf.keras.Sequential(layers)

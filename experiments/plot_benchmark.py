@@ -25,8 +25,10 @@ flags.DEFINE_string('output', None, 'Image file, .svg or .png.', required=True)
 def main(argv):
   del argv  # Unused.
   rows = [
-      row for row in results.ResultsFile(FLAGS.input).rows()
-      if row['kind'] == 'time']
+    row
+    for row in results.ResultsFile(FLAGS.input).rows()
+    if row['kind'] == 'time'
+  ]
   print(plots.save(benchmark_plot.figure(rows), FLAGS.output))
 
 

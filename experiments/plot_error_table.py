@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Draws the error table: NMSE and bits above the bound against the modulus.
 
-  python -m experiments.plot_error_table
+python -m experiments.plot_error_table
 """
 
 import json
@@ -20,10 +20,10 @@ from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
 FLAGS = flags.FLAGS
 _FOLDER = os.path.dirname(__file__)
 flags.DEFINE_string(
-    'input', os.path.join(_FOLDER, 'results', 'error_table.jsonl'), 'Rows.'
+  'input', os.path.join(_FOLDER, 'results', 'error_table.jsonl'), 'Rows.'
 )
 flags.DEFINE_string(
-    'output', os.path.join(_FOLDER, 'figures', 'error_table.png'), 'Picture.'
+  'output', os.path.join(_FOLDER, 'figures', 'error_table.png'), 'Picture.'
 )
 
 
@@ -38,24 +38,37 @@ def draw(rows):
   """Returns a figure with one column for each cohort."""
   cohorts = sorted({row['num_clients'] for row in rows})
   figure, axes = plt.subplots(
-      2, len(cohorts), figsize=(3.2 * len(cohorts), 6.4), sharex=True,
-      sharey='row', squeeze=False,
+    2,
+    len(cohorts),
+    figsize=(3.2 * len(cohorts), 6.4),
+    sharex=True,
+    sharey='row',
+    squeeze=False,
   )
   curves = [('automatic', None, 'stochastic'), ('dither', None, 'dither')]
   curves += [
-      (rf'$\alpha$={alpha:g}', alpha, 'stochastic')
-      for alpha in sorted(
-          {r['wrap_probability'] for r in rows} - {None}, reverse=True
-      )
+    (rf'$\alpha$={alpha:g}', alpha, 'stochastic')
+    for alpha in sorted(
+      {r['wrap_probability'] for r in rows} - {None}, reverse=True
+    )
   ]
   for column, cohort in zip(axes.T, cohorts):
     for index, (label, alpha, rounding) in enumerate(curves):
       points = sorted(
-          (row['modulus'], row['nmse'], row['predicted_nmse'],
-           row['bits_above_bound'])
-          for row in rows
-          if (row['num_clients'], row['wrap_probability'], row['rounding'],
-              row['clients']) == (cohort, alpha, rounding, 'orthogonal')
+        (
+          row['modulus'],
+          row['nmse'],
+          row['predicted_nmse'],
+          row['bits_above_bound'],
+        )
+        for row in rows
+        if (
+          row['num_clients'],
+          row['wrap_probability'],
+          row['rounding'],
+          row['clients'],
+        )
+        == (cohort, alpha, rounding, 'orthogonal')
       )
       if not points:
         continue
@@ -74,8 +87,8 @@ def draw(rows):
   axes[0, 0].legend(fontsize='x-small')
   rounds = rows[0]['num_rounds'] if rows else 0
   figure.suptitle(
-      f'Dots: measured, mean of {rounds} rounds; lines: predicted',
-      fontsize='medium',
+    f'Dots: measured, mean of {rounds} rounds; lines: predicted',
+    fontsize='medium',
   )
   figure.tight_layout()
   return figure

@@ -22,14 +22,14 @@ del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 _FIGURES = {
-    'training': plots.training_figure,
-    'accuracy': functools.partial(plots.accuracy_figure, zoom=False),
-    'accuracy_zoom': functools.partial(plots.accuracy_figure, zoom=True),
-    'tuning': plots.tuning_figure,
-    'accuracy_by_bytes': plots.accuracy_by_bytes_figure,
+  'training': plots.training_figure,
+  'accuracy': functools.partial(plots.accuracy_figure, zoom=False),
+  'accuracy_zoom': functools.partial(plots.accuracy_figure, zoom=True),
+  'tuning': plots.tuning_figure,
+  'accuracy_by_bytes': plots.accuracy_by_bytes_figure,
 }
 flag_groups.define_plot(
-    {'figure': ('accuracy', list(_FIGURES), 'What to draw.')}
+  {'figure': ('accuracy', list(_FIGURES), 'What to draw.')}
 )
 
 
@@ -38,7 +38,7 @@ def main(argv):
   flag_groups.require('results', 'output')
   rows = flag_groups.select_rows(results.read(*FLAGS.results))
   path = plots.save(
-      _FIGURES[FLAGS.figure](rows, title=FLAGS.title), FLAGS.output
+    _FIGURES[FLAGS.figure](rows, title=FLAGS.title), FLAGS.output
   )
   print(path)
 

@@ -17,10 +17,10 @@ del quiet  # Imported for its side effect.
 FLAGS = flags.FLAGS
 flag_groups.define_plot({}, with_results=False)
 flags.DEFINE_float(
-    'sigma_over_t',
-    0.5,
-    'Spread of the normal, in units of t. Default: 0.5.',
-    lower_bound=1e-3,
+  'sigma_over_t',
+  0.5,
+  'Spread of the normal, in units of t. Default: 0.5.',
+  lower_bound=1e-3,
 )
 
 
@@ -28,7 +28,7 @@ def main(argv):
   del argv  # Unused.
   flag_groups.require('output')
   print(
-      plots.save(plots.wrapped_normal_figure(FLAGS.sigma_over_t), FLAGS.output)
+    plots.save(plots.wrapped_normal_figure(FLAGS.sigma_over_t), FLAGS.output)
   )
 
 

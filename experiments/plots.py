@@ -23,14 +23,14 @@ from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
 Row = Mapping[str, Any]
 
 COLOURS = (
-    '#0072B2',
-    '#D55E00',
-    '#009E73',
-    '#CC79A7',
-    '#E69F00',
-    '#56B4E9',
-    '#000000',
-    '#999933',
+  '#0072B2',
+  '#D55E00',
+  '#009E73',
+  '#CC79A7',
+  '#E69F00',
+  '#56B4E9',
+  '#000000',
+  '#999933',
 )
 _STYLES = ('-', '--', '-.', ':')
 _CONFIDENCE = 0.95
@@ -39,8 +39,8 @@ _CONFIDENCE = 0.95
 def style(index: int) -> Dict[str, Any]:
   """Colour and line style of the curve number `index`."""
   return dict(
-      color=COLOURS[index % len(COLOURS)],
-      linestyle=_STYLES[index % len(_STYLES)],
+    color=COLOURS[index % len(COLOURS)],
+    linestyle=_STYLES[index % len(_STYLES)],
   )
 
 
@@ -52,8 +52,8 @@ def label(aggregator: str) -> str:
     return 'plain mean, 32-bit floats'
   if scheme.name == 'fixed_range':
     return (
-        f'fixed range $\\pm${settings["clip_range"]:g}, '
-        f'{settings["bits"]} bits' + (', rotated' if settings['rotate'] else '')
+      f'fixed range $\\pm${settings["clip_range"]:g}, '
+      f'{settings["bits"]} bits' + (', rotated' if settings['rotate'] else '')
     )
   if scheme.name == 'autotuned':
     text = f'autotuned, {_bits(settings["modulus"])} bits'
@@ -82,7 +82,7 @@ def alpha_label(aggregator: str) -> str:
 
 
 def series(
-    rows: Sequence[Row], value: Callable[[Row], Optional[float]]
+  rows: Sequence[Row], value: Callable[[Row], Optional[float]]
 ) -> Dict[str, Tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
   """Averages a value over repeats, by aggregator and round.
 
@@ -110,10 +110,10 @@ def series(
     means = np.array([np.mean(by_round[r]) for r in rounds])
     widths = np.array([interval_width(by_round[r]) for r in rounds])
     out[aggregator] = (
-        rounds,
-        means,
-        widths,
-        max(len(v) for v in by_round.values()),
+      rounds,
+      means,
+      widths,
+      max(len(v) for v in by_round.values()),
     )
   return out
 
@@ -150,19 +150,19 @@ def plot_series(axes, rows, value, label_fn=label, first=0) -> int:
   most = 0
   # Styles follow the aggregators of all rows, so that panels agree.
   order = list(
-      collections.OrderedDict.fromkeys(r['config']['aggregator'] for r in rows)
+    collections.OrderedDict.fromkeys(r['config']['aggregator'] for r in rows)
   )
   for aggregator, (rounds, means, widths, count) in series(rows, value).items():
     look = style(first + order.index(aggregator))
     axes.plot(rounds, means, label=label_fn(aggregator), **look)
     if count > 1:
       axes.fill_between(
-          rounds,
-          means - widths,
-          means + widths,
-          color=look['color'],
-          alpha=0.2,
-          linewidth=0,
+        rounds,
+        means - widths,
+        means + widths,
+        color=look['color'],
+        alpha=0.2,
+        linewidth=0,
       )
     most = max(most, count)
   return most
@@ -195,9 +195,9 @@ def training_figure(rows: Sequence[Row], title: str = ''):
   left.legend(fontsize='small')
   plot_series(right, rows, measurement('bin_size'))
   right.set(
-      xlabel='round',
-      ylabel='bin size (units of the summed values)',
-      yscale='log',
+    xlabel='round',
+    ylabel='bin size (units of the summed values)',
+    yscale='log',
   )
   right.grid(alpha=0.3, which='both')
   note = repeats_note(max(repeats, 1))
@@ -226,9 +226,9 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
     # the curves decides what is shown.
     finals = sorted(m[-1] for _, m, _, _ in curves.values())
     shown = [
-        m[r >= last / 2]
-        for r, m, _, _ in curves.values()
-        if m[-1] >= finals[(len(finals) - 1) // 2]
+      m[r >= last / 2]
+      for r, m, _, _ in curves.values()
+      if m[-1] >= finals[(len(finals) - 1) // 2]
     ]
     low = min(m.min() for m in shown if m.size)
     high = max(m.max() for m in shown if m.size)
@@ -247,14 +247,14 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
   """Bin size and estimated spread of an entry of the sum, by round."""
   figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
   names = (
-      ('bin_size', 'bin size (units of the summed values)'),
-      ('sum_stddev', 'estimated spread of the sum (same units)'),
+    ('bin_size', 'bin size (units of the summed values)'),
+    ('sum_stddev', 'estimated spread of the sum (same units)'),
   )
   repeats = 1
   for axes, (name, text) in zip(panels, names):
     repeats = max(
-        repeats,
-        plot_series(axes, rows, measurement(name), label_fn=alpha_label),
+      repeats,
+      plot_series(axes, rows, measurement(name), label_fn=alpha_label),
     )
     axes.set(xlabel='round', ylabel=text, yscale='log')
     axes.grid(alpha=0.3, which='both')
@@ -283,28 +283,28 @@ def final_accuracies(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   for row in last.values():
     grouped.setdefault(row['config']['aggregator'], []).append(row)
   return [
-      dict(
-          aggregator=aggregator,
-          bits_per_coordinate=members[0]['bits_per_coordinate'],
-          bytes_per_client=members[0]['bytes_per_client'],
-          mean=float(np.mean([accuracy(r) for r in members])),
-          interval=interval_width([accuracy(r) for r in members]),
-          repeats=len(members),
-      )
-      for aggregator, members in grouped.items()
+    dict(
+      aggregator=aggregator,
+      bits_per_coordinate=members[0]['bits_per_coordinate'],
+      bytes_per_client=members[0]['bytes_per_client'],
+      mean=float(np.mean([accuracy(r) for r in members])),
+      interval=interval_width([accuracy(r) for r in members]),
+      repeats=len(members),
+    )
+    for aggregator, members in grouped.items()
   ]
 
 
 # Families of aggregators share a marker and a colour in scatter plots.
 _FAMILIES = (
-    ('autotuned', 'this package', 'o'),
-    ('plain_mean', 'plain mean, 32-bit floats', 's'),
-    ('fixed_range', 'fixed range', 'v'),
-    ('secure_aggregator', 'TFF secure_aggregator', 'D'),
-    ('compression_aggregator', 'TFF compression_aggregator (not secure)', '^'),
-    ('ddp_secure_aggregator', 'TFF ddp_secure_aggregator, no noise', 'P'),
-    ('rotated_quantization', 'rotated quantization (not secure)', 'X'),
-    ('kashin', 'Kashin coefficients, same fit', '*'),
+  ('autotuned', 'this package', 'o'),
+  ('plain_mean', 'plain mean, 32-bit floats', 's'),
+  ('fixed_range', 'fixed range', 'v'),
+  ('secure_aggregator', 'TFF secure_aggregator', 'D'),
+  ('compression_aggregator', 'TFF compression_aggregator (not secure)', '^'),
+  ('ddp_secure_aggregator', 'TFF ddp_secure_aggregator, no noise', 'P'),
+  ('rotated_quantization', 'rotated quantization (not secure)', 'X'),
+  ('kashin', 'Kashin coefficients, same fit', '*'),
 )
 
 
@@ -321,28 +321,28 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
   points = final_accuracies(rows)
   for family, _, _ in _FAMILIES:
     mine = [
-        p for p in points if baselines.parse(p['aggregator']).name == family
+      p for p in points if baselines.parse(p['aggregator']).name == family
     ]
     if mine:
       axes.errorbar(
-          [p['bytes_per_client'] for p in mine],
-          [p['mean'] for p in mine],
-          [p['interval'] for p in mine],
-          linestyle='none',
-          capsize=3,
-          **family_style(family),
+        [p['bytes_per_client'] for p in mine],
+        [p['mean'] for p in mine],
+        [p['interval'] for p in mine],
+        linestyle='none',
+        capsize=3,
+        **family_style(family),
       )
   axes.set(
-      xlabel='bytes per client and round',
-      xscale='log',
-      ylabel='final test accuracy (%)',
+    xlabel='bytes per client and round',
+    xscale='log',
+    ylabel='final test accuracy (%)',
   )
   axes.grid(alpha=0.3, which='both')
   axes.legend(fontsize='small')
   counts = sorted({p['repeats'] for p in points})
   text = ' or '.join(map(str, counts))
   note = f'repeats: {text}' + (
-      '; bars: 95 % t-interval of the mean' if max(counts) > 1 else ''
+    '; bars: 95 % t-interval of the mean' if max(counts) > 1 else ''
   )
   axes.set_title(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
@@ -361,38 +361,38 @@ def wrapped_normal_figure(sigma_over_t: float = 0.5):
   inside = np.abs(x) <= 1
   wraps = np.arange(-3, 4)
   wrapped = scipy.stats.norm.pdf(
-      x[:, np.newaxis] + 2 * wraps, scale=sigma_over_t
+    x[:, np.newaxis] + 2 * wraps, scale=sigma_over_t
   ).sum(axis=1)
   axes.plot(x, density, label='normal', **style(0))
   axes.plot(
-      x[inside], wrapped[inside], label='wrapped to $[-t, t]$', **style(1)
+    x[inside], wrapped[inside], label='wrapped to $[-t, t]$', **style(1)
   )
   axes.fill_between(
-      x,
-      density,
-      where=~inside,
-      color=COLOURS[0],
-      alpha=0.3,
-      linewidth=0,
-      label='tails that wrap',
+    x,
+    density,
+    where=~inside,
+    color=COLOURS[0],
+    alpha=0.3,
+    linewidth=0,
+    label='tails that wrap',
   )
   axes.fill_between(
-      x[inside],
-      density[inside],
-      wrapped[inside],
-      color=COLOURS[1],
-      alpha=0.3,
-      linewidth=0,
-      label='where they end up',
+    x[inside],
+    density[inside],
+    wrapped[inside],
+    color=COLOURS[1],
+    alpha=0.3,
+    linewidth=0,
+    label='where they end up',
   )
   for edge in (-1, 1):
     axes.axvline(edge, color='black', linewidth=0.8, linestyle=':')
   axes.set(
-      xlabel='value of an entry of the rotated sum (units of $t$)',
-      ylabel='density',
-      ylim=(0, None),
-      title=f'$\\sigma/t$ = {sigma_over_t:g}: an entry wraps with '
-      f'probability {2 * scipy.stats.norm.sf(1 / sigma_over_t):.2g}',
+    xlabel='value of an entry of the rotated sum (units of $t$)',
+    ylabel='density',
+    ylim=(0, None),
+    title=f'$\\sigma/t$ = {sigma_over_t:g}: an entry wraps with '
+    f'probability {2 * scipy.stats.norm.sf(1 / sigma_over_t):.2g}',
   )
   axes.legend(fontsize='small')
   figure.tight_layout()
@@ -428,32 +428,32 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
     title: Put above.
   """
   kinds = list(
-      collections.OrderedDict.fromkeys(r['config']['vectors'] for r in rows)
+    collections.OrderedDict.fromkeys(r['config']['vectors'] for r in rows)
   )
   columns = min(3, len(kinds))
   lines = -(-len(kinds) // columns)
   figure, panels = plt.subplots(
-      lines,
-      columns,
-      figsize=(4.2 * columns, 3.6 * lines),
-      squeeze=False,
-      sharey=True,
+    lines,
+    columns,
+    figsize=(4.2 * columns, 3.6 * lines),
+    squeeze=False,
+    sharey=True,
   )
   for axes in panels.flat[len(kinds) :]:
     axes.set_visible(False)
   limits, handles = [], {}
   for axes, kind in zip(panels.flat, kinds):
     mine = [
-        r
-        for r in rows
-        if r['config']['vectors'] == kind
-        and r['round'] > r['config']['settling_rounds']
+      r
+      for r in rows
+      if r['config']['vectors'] == kind
+      and r['round'] > r['config']['settling_rounds']
     ]
     points = {}
     for row in mine:
       name = row['config']['aggregator'].partition(':')[0]
       points.setdefault(name, {}).setdefault(
-          row['bits_per_coordinate'], []
+        row['bits_per_coordinate'], []
       ).append(row['nmse'])
     num_clients = mine[0]['config']['num_clients']
     for name in [f for f, _, _ in _FAMILIES if f in points]:
@@ -461,31 +461,31 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
       # Exact sums have an error of 0, which a logarithm cannot show.
       errors = [max(np.median(points[name][b]), 1e-14) for b in bits]
       (handles[name],) = axes.plot(
-          bits, errors, linestyle='-', **family_style(name)
+        bits, errors, linestyle='-', **family_style(name)
       )
       limits += bits
     grid = np.linspace(min(limits), min(16, max(limits)), 100)
     (handles['limit'],) = axes.plot(
-        grid,
-        lattice_limit(grid, num_clients),
-        color='gray',
-        linestyle=':',
-        label='limit of ideal lattices',
+      grid,
+      lattice_limit(grid, num_clients),
+      color='gray',
+      linestyle=':',
+      label='limit of ideal lattices',
     )
     axes.set(xlabel='bits per coordinate', yscale='log', title=kind)
     axes.grid(alpha=0.3)
   for axes in panels[:, 0]:
     axes.set_ylabel('error energy / energy of the mean')
   figure.legend(
-      handles=list(handles.values()),
-      fontsize='small',
-      ncol=3,
-      loc='lower center',
+    handles=list(handles.values()),
+    fontsize='small',
+    ncol=3,
+    loc='lower center',
   )
   repeats = len({r['config']['seed'] for r in rows})
   figure.suptitle(
-      f'{title} ({repeats} repeats, median over settled rounds)'.strip(),
-      fontsize='medium',
+    f'{title} ({repeats} repeats, median over settled rounds)'.strip(),
+    fontsize='medium',
   )
   figure.tight_layout(rect=(0, 0.06 + 0.03 / lines, 1, 1))
   return figure
@@ -494,9 +494,9 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
 def save(figure, path: str) -> str:
   """Writes a figure as its suffix says, closes it and returns the path."""
   figure.savefig(
-      path,
-      dpi=150,
-      metadata={'Software': None} if path.endswith('.png') else None,
+    path,
+    dpi=150,
+    metadata={'Software': None} if path.endswith('.png') else None,
   )
   plt.close(figure)
   return path

@@ -66,25 +66,37 @@ def measure(num_clients: int, modulus: int, config: Config) -> Dict[str, int]:
   rng = seeds.generator(config.seed, seeds.Stream.VECTORS, num_clients)
   vectors = rng.integers(0, modulus, size=(num_clients, config.dim))
   outcome = masking_protocol.run(
-      vectors, modulus, math.ceil(config.threshold_share * num_clients),
-      random_bytes=rng.bytes)
+    vectors,
+    modulus,
+    math.ceil(config.threshold_share * num_clients),
+    random_bytes=rng.bytes,
+  )
   if not np.array_equal(outcome.total, np.sum(vectors, axis=0) % modulus):
     raise RuntimeError('The protocol must give the sum, found another vector.')
   sent, received = outcome.sent[1], outcome.received[1]
   return dict(
-      vector=sent['mask'],
-      other=sum(sent.values()) + sum(received.values()) - sent['mask'])
+    vector=sent['mask'],
+    other=sum(sent.values()) + sum(received.values()) - sent['mask'],
+  )
 
 
 def _row(scheme, num_clients, dim, bits, vector, other, source, quoted=None):
   plain = math.ceil(dim * bits / 8)
   return dict(
-      scheme=scheme, num_clients=num_clients, dim=dim, bits=bits,
-      bits_on_wire=8 * vector / dim, plain_bytes=plain,
-      float32_bytes=4 * dim, vector_bytes=vector, other_bytes=other,
-      expansion=(vector + other) / plain,
-      share_of_float32=(vector + other) / (4 * dim),
-      source=source, quoted_expansion=quoted)
+    scheme=scheme,
+    num_clients=num_clients,
+    dim=dim,
+    bits=bits,
+    bits_on_wire=8 * vector / dim,
+    plain_bytes=plain,
+    float32_bytes=4 * dim,
+    vector_bytes=vector,
+    other_bytes=other,
+    expansion=(vector + other) / plain,
+    share_of_float32=(vector + other) / (4 * dim),
+    source=source,
+    quoted_expansion=quoted,
+  )
 
 
 def run(config: Config) -> Iterator[Dict[str, Any]]:
@@ -97,36 +109,51 @@ def run(config: Config) -> Iterator[Dict[str, Any]]:
   """
   for num_clients in config.num_clients:
     for bits in config.bits:
-      moduli = {'headroom': headroom_modulus(bits, num_clients),
-                'autotuned': 2**bits}
+      moduli = {
+        'headroom': headroom_modulus(bits, num_clients),
+        'autotuned': 2**bits,
+      }
       for scheme, modulus in moduli.items():
         found = measure(num_clients, modulus, config)
         if found['other'] != overhead_bytes(num_clients):
           raise RuntimeError(
-              f'`overhead_bytes` must equal what was measured, found'
-              f' {overhead_bytes(num_clients)} and {found["other"]}.')
+            f'`overhead_bytes` must equal what was measured, found'
+            f' {overhead_bytes(num_clients)} and {found["other"]}.'
+          )
         for dim in config.dims:
           vector = math.ceil(found['vector'] * dim / config.dim)
-          yield _row(scheme, num_clients, dim, bits, vector, found['other'],
-                     'measured')
+          yield _row(
+            scheme, num_clients, dim, bits, vector, found['other'], 'measured'
+          )
   for (num_clients, dim), quoted in QUOTED_EXPANSION.items():
     other = overhead_bytes(num_clients)
     for bits in config.bits:
-      moduli = {'headroom': headroom_modulus(bits, num_clients),
-                'autotuned': 2**bits}
+      moduli = {
+        'headroom': headroom_modulus(bits, num_clients),
+        'autotuned': 2**bits,
+      }
       for scheme, modulus in moduli.items():
         vector = math.ceil(masking_protocol.num_bits(modulus) * dim / 8)
         is_quoted = scheme == 'headroom' and bits == 16
-        yield _row(scheme, num_clients, dim, bits, vector, other, 'computed',
-                   quoted if is_quoted else None)
+        yield _row(
+          scheme,
+          num_clients,
+          dim,
+          bits,
+          vector,
+          other,
+          'computed',
+          quoted if is_quoted else None,
+        )
 
 
 def format_table(rows: List[Dict[str, Any]]) -> str:
   """The rows as a Markdown table, the two schemes side by side."""
   lines = [
-      '| clients | entries | bits | headroom: bits on wire | expansion |'
-      ' quoted | autotuned: expansion | of float32 | |',
-      '|---|---|---|---|---|---|---|---|---|']
+    '| clients | entries | bits | headroom: bits on wire | expansion |'
+    ' quoted | autotuned: expansion | of float32 | |',
+    '|---|---|---|---|---|---|---|---|---|',
+  ]
   pairs: Dict[Any, Dict[str, Any]] = {}
   for row in rows:
     key = (row['num_clients'], row['dim'], row['bits'])
@@ -135,7 +162,8 @@ def format_table(rows: List[Dict[str, Any]]) -> str:
     wide, tuned = pair['headroom'], pair['autotuned']
     quoted = wide['quoted_expansion'] or ''
     lines.append(
-        f'| {clients} | {dim} | {bits} | {wide["bits_on_wire"]:.0f} |'
-        f' {wide["expansion"]:.2f} | {quoted} | {tuned["expansion"]:.2f} |'
-        f' {tuned["share_of_float32"]:.3f} | {wide["source"]} |')
+      f'| {clients} | {dim} | {bits} | {wide["bits_on_wire"]:.0f} |'
+      f' {wide["expansion"]:.2f} | {quoted} | {tuned["expansion"]:.2f} |'
+      f' {tuned["share_of_float32"]:.3f} | {wide["source"]} |'
+    )
   return '\n'.join(lines)

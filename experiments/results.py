@@ -32,10 +32,10 @@ def run_name(config: Mapping[str, Any]) -> str:
       present, appear in the name.
   """
   digest = hashlib.sha1(
-      json.dumps(config, sort_keys=True).encode()
+    json.dumps(config, sort_keys=True).encode()
   ).hexdigest()[:8]
   words = [
-      str(config[key]) for key in ('dataset', 'aggregator') if key in config
+    str(config[key]) for key in ('dataset', 'aggregator') if key in config
   ]
   if 'seed' in config:
     words.append(f'seed{config["seed"]}')
@@ -99,9 +99,9 @@ class ResultsFile:
           rows.append(json.loads(line))
         except ValueError as e:
           raise ValueError(
-              f'Line {number} of {self._path!r} must be a JSON object, found '
-              f'{line[:60]!r}. Remove the line or choose another '
-              '--output_dir.'
+            f'Line {number} of {self._path!r} must be a JSON object, found '
+            f'{line[:60]!r}. Remove the line or choose another '
+            '--output_dir.'
           ) from e
     return rows
 
@@ -138,9 +138,7 @@ class ResultsFile:
     with self._locked():
       rows = self.rows()
       kept = [
-          r
-          for r in rows
-          if r.get('run') != run or r.get('round', 0) <= round_num
+        r for r in rows if r.get('run') != run or r.get('round', 0) <= round_num
       ]
       if len(kept) == len(rows):
         return 0
@@ -156,15 +154,15 @@ class ResultsFile:
   def rounds(self, run: str) -> List[int]:
     """The rounds of which `run` has rows, in file order."""
     return [
-        r['round']
-        for r in self.rows()
-        if r.get('run') == run and r.get('kind') == 'round'
+      r['round']
+      for r in self.rows()
+      if r.get('run') == run and r.get('kind') == 'round'
     ]
 
   def has_run(self, run: str) -> bool:
     """Whether the row that describes `run` is there."""
     return any(
-        r.get('run') == run and r.get('kind') == 'run' for r in self.rows()
+      r.get('run') == run and r.get('kind') == 'run' for r in self.rows()
     )
 
 
@@ -196,13 +194,13 @@ def environment() -> Row:
   import tff_autotune_secagg
 
   return {
-      'package': getattr(tff_autotune_secagg, '__version__', 'unknown'),
-      'tensorflow_federated': tff.__version__,
-      'tensorflow': tf.__version__,
-      'numpy': np.__version__,
-      'python': platform.python_version(),
-      'commit': _commit(),
-      'machine': _machine(),
+    'package': getattr(tff_autotune_secagg, '__version__', 'unknown'),
+    'tensorflow_federated': tff.__version__,
+    'tensorflow': tf.__version__,
+    'numpy': np.__version__,
+    'python': platform.python_version(),
+    'commit': _commit(),
+    'machine': _machine(),
   }
 
 
@@ -210,21 +208,21 @@ def _commit() -> str:
   folder = os.path.dirname(os.path.abspath(__file__))
   try:
     commit = subprocess.run(
-        ['git', 'rev-parse', 'HEAD'],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=10,
+      ['git', 'rev-parse', 'HEAD'],
+      cwd=folder,
+      capture_output=True,
+      text=True,
+      check=True,
+      timeout=10,
     ).stdout.strip()
     # Untracked files do not matter; changed ones do.
     changed = subprocess.run(
-        ['git', 'status', '--porcelain', '--untracked-files=no'],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=10,
+      ['git', 'status', '--porcelain', '--untracked-files=no'],
+      cwd=folder,
+      capture_output=True,
+      text=True,
+      check=True,
+      timeout=10,
     ).stdout.strip()
     return commit + (' with local changes' if changed else '')
   except (OSError, subprocess.SubprocessError):
@@ -252,7 +250,7 @@ def _machine() -> str:
 def now() -> str:
   """The time in UTC, to the second, as ISO 8601 has it."""
   return datetime.datetime.now(datetime.timezone.utc).isoformat(
-      timespec='seconds'
+    timespec='seconds'
   )
 
 

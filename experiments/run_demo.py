@@ -34,14 +34,14 @@ def main(argv):
   del argv  # Unused.
   output_dir = FLAGS.output_dir or sweep.new_output_dir('demo')
   runs = sweep.Sweep(
-      flag_groups.training_configs(),
-      output_dir=output_dir,
-      data_dir=FLAGS.data_dir,
-      allow_download=FLAGS.allow_download,
-      checkpoint_every=FLAGS.checkpoint_every,
-      tensorboard=FLAGS.tensorboard,
-      quiet=FLAGS.quiet,
-      workers=FLAGS.workers,
+    flag_groups.training_configs(),
+    output_dir=output_dir,
+    data_dir=FLAGS.data_dir,
+    allow_download=FLAGS.allow_download,
+    checkpoint_every=FLAGS.checkpoint_every,
+    tensorboard=FLAGS.tensorboard,
+    quiet=FLAGS.quiet,
+    workers=FLAGS.workers,
   )
   status = runs.run()
   if status == 0:

@@ -31,9 +31,9 @@ flags.DEFINE_integer('dim', 2**13, 'Entries of a vector.', lower_bound=1024)
 flags.DEFINE_integer('num_rounds', 8, 'Rounds measured.', lower_bound=1)
 flags.DEFINE_integer('seed', 0, 'Seed of everything.', lower_bound=0)
 flags.DEFINE_string(
-    'output',
-    os.path.join(_FOLDER, 'results', 'error_table.jsonl'),
-    'JSON lines file.',
+  'output',
+  os.path.join(_FOLDER, 'results', 'error_table.jsonl'),
+  'JSON lines file.',
 )
 
 
@@ -42,28 +42,28 @@ def main(argv):
   file = results.ResultsFile(FLAGS.output)
   fields = [field.name for field in dataclasses.fields(error_table.Cell)]
   done = [
-      [row[field] for field in fields]
-      for row in file.rows()
-      if row['kind'] == 'round'
+    [row[field] for field in fields]
+    for row in file.rows()
+    if row['kind'] == 'round'
   ]
   num_new = 0
   for cell in error_table.cells(
-      [int(modulus) for modulus in FLAGS.moduli],
-      [int(cohort) for cohort in FLAGS.cohorts],
-      [float(alpha) for alpha in FLAGS.alphas if alpha],
-      dim=FLAGS.dim,
-      num_rounds=FLAGS.num_rounds,
-      seed=FLAGS.seed,
+    [int(modulus) for modulus in FLAGS.moduli],
+    [int(cohort) for cohort in FLAGS.cohorts],
+    [float(alpha) for alpha in FLAGS.alphas if alpha],
+    dim=FLAGS.dim,
+    num_rounds=FLAGS.num_rounds,
+    seed=FLAGS.seed,
   ):
     if [getattr(cell, field) for field in fields] in done:
       continue
     row = error_table.run(cell)
     if not file.has_run(_RUN):
       file.append(
-          dict(kind='run', run=_RUN, config={}, **results.environment())
+        dict(kind='run', run=_RUN, config={}, **results.environment())
       )
     file.append(
-        dict(row, kind='round', run=_RUN, round=len(done) + num_new + 1)
+      dict(row, kind='round', run=_RUN, round=len(done) + num_new + 1)
     )
     num_new += 1
     print(error_table.format_table([row]).splitlines()[1], flush=True)

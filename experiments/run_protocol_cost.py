@@ -22,14 +22,18 @@ flags.DEFINE_multi_integer('bits', [4, 8, 16], 'Bits of a value.', 1, 16)
 flags.DEFINE_multi_integer('dims', [2**16, 2**20], 'Entries of a vector.', 1)
 flags.DEFINE_integer('seed', 1, 'Seed of vectors and keys.', 0)
 flags.DEFINE_string(
-    'output', 'results/protocol_cost.jsonl', 'File for the rows.')
+  'output', 'results/protocol_cost.jsonl', 'File for the rows.'
+)
 
 
 def main(argv):
   del argv  # Unused.
   config = protocol_cost.Config(
-      num_clients=tuple(FLAGS.num_clients), bits=tuple(FLAGS.bits),
-      dims=tuple(FLAGS.dims), seed=FLAGS.seed)
+    num_clients=tuple(FLAGS.num_clients),
+    bits=tuple(FLAGS.bits),
+    dims=tuple(FLAGS.dims),
+    seed=FLAGS.seed,
+  )
   fields = dataclasses.asdict(config)
   run = results.run_name(dict(fields, aggregator='protocol_cost'))
   file = results.ResultsFile(FLAGS.output)

@@ -74,6 +74,7 @@ def _with_entry(number):
     value = value.copy()
     value[rng.integers(value.size)] = number
     return value, weight
+
   return change
 
 
@@ -88,23 +89,25 @@ def _with_weight(number):
 
 # What can befall a client: (value, weight, rng) -> (value, weight).
 FAULTS: Dict[str, Callable[..., Any]] = {
-    'nan': _fill(np.nan),
-    'one_nan': _with_entry(np.nan),
-    'inf': _fill(np.inf),
-    'one_minus_inf': _with_entry(-np.inf),
-    'overflow': _fill(1e38),
-    'denormal': _fill(1e-42),
-    'zeros': _fill(0.0),
-    'constant': lambda value, weight, rng: (
-        np.full_like(value, np.std(value)), weight),
-    'million': lambda value, weight, rng: (value * np.float32(1e6), weight),
-    'spike': _spike,
-    'weight_zero': _with_weight(0.0),
-    'weight_fraction': lambda value, weight, rng: (value, rng.random()),
-    'weight_negative': _with_weight(-5.0),
-    'weight_nan': _with_weight(np.nan),
-    'weight_inf': _with_weight(np.inf),
-    'weight_huge': _with_weight(2.0**41),
+  'nan': _fill(np.nan),
+  'one_nan': _with_entry(np.nan),
+  'inf': _fill(np.inf),
+  'one_minus_inf': _with_entry(-np.inf),
+  'overflow': _fill(1e38),
+  'denormal': _fill(1e-42),
+  'zeros': _fill(0.0),
+  'constant': lambda value, weight, rng: (
+    np.full_like(value, np.std(value)),
+    weight,
+  ),
+  'million': lambda value, weight, rng: (value * np.float32(1e6), weight),
+  'spike': _spike,
+  'weight_zero': _with_weight(0.0),
+  'weight_fraction': lambda value, weight, rng: (value, rng.random()),
+  'weight_negative': _with_weight(-5.0),
+  'weight_nan': _with_weight(np.nan),
+  'weight_inf': _with_weight(np.inf),
+  'weight_huge': _with_weight(2.0**41),
 }
 _NO_CLIENTS = 'no_clients'
 _EQUAL_CLIENTS = 'equal_clients'
@@ -143,7 +146,8 @@ def clients(config: Config, step: Step):
   elif step.fault:
     for index in range(step.num_bad):
       values[index], weights[index] = FAULTS[step.fault](
-          values[index], weights[index], rng)
+        values[index], weights[index], rng
+      )
   return values, [np.float32(w) for w in weights]
 
 
@@ -180,8 +184,7 @@ def error_bound(stddev, num_clients, bin_size, dim, modulus) -> float:
   spread = np.sqrt(stddev**2 + noise)
   tail = 2 * stats.norm.sf(0.9 * period / 2 / spread)
   wrapped = stats.binom.isf(_FALSE_ALARM, dim, tail)
-  return float(2 * noise * dim + min(
-      wrapped * period**2, 2 * dim * stddev**2))
+  return float(2 * noise * dim + min(wrapped * period**2, 2 * dim * stddev**2))
 
 
 class _Checker:
@@ -216,26 +219,38 @@ class _Checker:
     def require(claim, is_met, **numbers):
       if not is_met:
         self.violations.append(
-            dict(claim=claim, **dataclasses.asdict(step), **numbers))
+          dict(claim=claim, **dataclasses.asdict(step), **numbers)
+        )
 
     counter, next_bin = next_state_bins
     require('round counter advances', counter == step.round, found=counter)
-    require('bin size finite and positive',
-            np.isfinite(next_bin) and next_bin > 0, found=next_bin)
+    require(
+      'bin size finite and positive',
+      np.isfinite(next_bin) and next_bin > 0,
+      found=next_bin,
+    )
     require('result finite', bool(np.all(np.isfinite(output.result))))
-    require('rejected clients counted',
-            int(measured['rejected_clients']) == truth.num_rejected,
-            found=int(measured['rejected_clients']),
-            expected=truth.num_rejected)
-    require('contributing clients counted',
-            int(inner['num_clients']) == truth.num_contributing,
-            found=int(inner['num_clients']), expected=truth.num_contributing)
-    require('weights summed',
-            np.isclose(measured['weight_sum'], truth.weight_sum, rtol=1e-6),
-            found=float(measured['weight_sum']), expected=truth.weight_sum)
+    require(
+      'rejected clients counted',
+      int(measured['rejected_clients']) == truth.num_rejected,
+      found=int(measured['rejected_clients']),
+      expected=truth.num_rejected,
+    )
+    require(
+      'contributing clients counted',
+      int(inner['num_clients']) == truth.num_contributing,
+      found=int(inner['num_clients']),
+      expected=truth.num_contributing,
+    )
+    require(
+      'weights summed',
+      np.isclose(measured['weight_sum'], truth.weight_sum, rtol=1e-6),
+      found=float(measured['weight_sum']),
+      expected=truth.weight_sum,
+    )
 
     total = np.asarray(output.result, np.float64) * truth.weight_sum
-    error = float(np.sum((total - truth.sum)**2))
+    error = float(np.sum((total - truth.sum) ** 2))
     energy = float(np.sum(truth.sum**2))
     lost = bool(inner['calibrating'] or inner['blind'])
     self.counts['calibrating'] += bool(inner['calibrating'])
@@ -249,11 +264,16 @@ class _Checker:
       require('lost round within the energy', nmse <= 1.5, nmse=nmse)
     else:
       bound = error_bound(
-          truth.stddev, truth.num_contributing, float(inner['bin_size']),
-          self._config.dim, self._config.modulus)
+        truth.stddev,
+        truth.num_contributing,
+        float(inner['bin_size']),
+        self._config.dim,
+        self._config.modulus,
+      )
       ratio = error / bound
       self.worst['error_over_bound'] = max(
-          self.worst['error_over_bound'], ratio)
+        self.worst['error_over_bound'], ratio
+      )
       require('error within its bound', ratio <= 1, ratio=ratio, nmse=nmse)
     self._check_recovery(require, nmse, lost, inner)
 
@@ -265,8 +285,12 @@ class _Checker:
     self.counts['settled'] += 1
     self.worst['nmse_settled'] = max(self.worst['nmse_settled'], nmse)
     self.ratios.append(nmse / float(inner['predicted_nmse']))
-    require('recovered in two rounds', not lost and nmse <= _RECOVERED_NMSE,
-            nmse=nmse, lost=lost)
+    require(
+      'recovered in two rounds',
+      not lost and nmse <= _RECOVERED_NMSE,
+      nmse=nmse,
+      lost=lost,
+    )
 
 
 def _resident_mib(pid: int) -> float:
@@ -282,9 +306,9 @@ def _counter_and_bin(state):
 
 
 def run(
-    config: Config,
-    *,
-    state_manager: Optional[tff.program.ProgramStateManager] = None,
+  config: Config,
+  *,
+  state_manager: Optional[tff.program.ProgramStateManager] = None,
 ) -> Iterator[results.Row]:
   """Runs a soak in the current context, which must be the local simulation's.
 
@@ -301,10 +325,11 @@ def run(
   """
   rounding = tas.Rounding.DITHER if config.dither else tas.Rounding.STOCHASTIC
   process = tas.autotuned_secure_aggregator(
-      modulus=config.modulus, zeroing=False, rounding=rounding,
-      seed=config.seed,
-  ).create(
-      tff.TensorType(np.float32, [config.dim]), tff.TensorType(np.float32))
+    modulus=config.modulus,
+    zeroing=False,
+    rounding=rounding,
+    seed=config.seed,
+  ).create(tff.TensorType(np.float32, [config.dim]), tff.TensorType(np.float32))
   state, done = process.initialize(), 0
   if state_manager is not None:
     saved, version = asyncio.run(state_manager.load_latest(state))
@@ -325,15 +350,16 @@ def run(
     (worker_pid,) = tas.simulation.worker_pids()
     ratios = checker.ratios
     yield dict(
-        round=step.round,
-        seconds=round(time.monotonic() - start, 1),
-        python_mib=round(_resident_mib(os.getpid()), 1),
-        worker_mib=round(_resident_mib(worker_pid), 1),
-        violations=checker.violations,
-        counts=dict(sorted(checker.counts.items())),
-        worst={k: float(f'{v:.3g}') for k, v in sorted(checker.worst.items())},
-        mean_nmse_over_predicted=(
-            float(f'{np.mean(ratios):.4g}') if ratios else None),
+      round=step.round,
+      seconds=round(time.monotonic() - start, 1),
+      python_mib=round(_resident_mib(os.getpid()), 1),
+      worker_mib=round(_resident_mib(worker_pid), 1),
+      violations=checker.violations,
+      counts=dict(sorted(checker.counts.items())),
+      worst={k: float(f'{v:.3g}') for k, v in sorted(checker.worst.items())},
+      mean_nmse_over_predicted=(
+        float(f'{np.mean(ratios):.4g}') if ratios else None
+      ),
     )
     if state_manager is not None:
       asyncio.run(state_manager.save(state, step.round))
@@ -349,19 +375,23 @@ def summarize(rows: List[results.Row]) -> Dict[str, Any]:
     for key, value in row['worst'].items():
       worst[key] = max(worst[key], value)
   weighted = [
-      (row['counts'].get('settled', 0), row['mean_nmse_over_predicted'])
-      for row in rows if row['mean_nmse_over_predicted'] is not None]
+    (row['counts'].get('settled', 0), row['mean_nmse_over_predicted'])
+    for row in rows
+    if row['mean_nmse_over_predicted'] is not None
+  ]
   settled = sum(n for n, _ in weighted)
   summary = dict(
-      rounds=rows[-1]['round'],
-      violations=sum(len(row['violations']) for row in rows),
-      seconds_per_round=sum(r['seconds'] for r in rows) / rows[-1]['round'],
-      mean_nmse_over_predicted=(
-          sum(n * m for n, m in weighted) / max(settled, 1)),
-      counts=dict(sorted(counts.items())),
-      worst=dict(worst),
+    rounds=rows[-1]['round'],
+    violations=sum(len(row['violations']) for row in rows),
+    seconds_per_round=sum(r['seconds'] for r in rows) / rows[-1]['round'],
+    mean_nmse_over_predicted=(
+      sum(n * m for n, m in weighted) / max(settled, 1)
+    ),
+    counts=dict(sorted(counts.items())),
+    worst=dict(worst),
   )
   for name in ('python_mib', 'worker_mib'):
-    summary[name] = [row[name] for row in
-                     (rows[0], rows[len(rows) // 2], rows[-1])]
+    summary[name] = [
+      row[name] for row in (rows[0], rows[len(rows) // 2], rows[-1])
+    ]
   return summary

@@ -46,13 +46,13 @@ class _Progress:
     self._quiet = quiet
     self._terminal = sys.stderr.isatty()
     self._bar = tqdm.tqdm(
-        total=total,
-        unit='round',
-        dynamic_ncols=True,
-        mininterval=0.2,
-        disable=quiet or not self._terminal,
-        leave=False,
-        bar_format='{desc}|{bar}| {n}/{total} [{elapsed}<{remaining}]',
+      total=total,
+      unit='round',
+      dynamic_ncols=True,
+      mininterval=0.2,
+      disable=quiet or not self._terminal,
+      leave=False,
+      bar_format='{desc}|{bar}| {n}/{total} [{elapsed}<{remaining}]',
     )
 
   def say(self, text: str) -> None:
@@ -81,8 +81,8 @@ class _Progress:
 def describe_row(config: federated_training.Config, row) -> str:
   """One line about a round: loss, accuracy and bin size, if there is one."""
   text = (
-      f'{short_name(config)} round {row["round"]}/{config.num_rounds} '
-      f'loss {row["train_loss"]:.3f}'
+    f'{short_name(config)} round {row["round"]}/{config.num_rounds} '
+    f'loss {row["train_loss"]:.3f}'
   )
   if 'test_accuracy' in row:
     text += f' accuracy {row["test_accuracy"]:.3f}'
@@ -123,16 +123,16 @@ class Sweep:
   """
 
   def __init__(
-      self,
-      configs: Sequence[federated_training.Config],
-      *,
-      output_dir: str,
-      data_dir: Optional[str] = None,
-      allow_download: bool = False,
-      checkpoint_every: int = 10,
-      tensorboard: bool = True,
-      quiet: bool = False,
-      workers: Sequence[str] = (),
+    self,
+    configs: Sequence[federated_training.Config],
+    *,
+    output_dir: str,
+    data_dir: Optional[str] = None,
+    allow_download: bool = False,
+    checkpoint_every: int = 10,
+    tensorboard: bool = True,
+    quiet: bool = False,
+    workers: Sequence[str] = (),
   ):
     self._configs = list(configs)
     self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
@@ -155,7 +155,7 @@ class Sweep:
     try:
       # Before any waiting: missing files must show at once.
       data = federated_training.load_data(
-          self._configs[0], **self._data_options
+        self._configs[0], **self._data_options
       )
       _set_context(self._workers)
       environment = results.environment()
@@ -165,9 +165,9 @@ class Sweep:
     except KeyboardInterrupt:
       progress.close()
       print(
-          f'\nInterrupted. {self._position}The same command with '
-          f'--output_dir={self.output_dir} continues from there.',
-          file=sys.stderr,
+        f'\nInterrupted. {self._position}The same command with '
+        f'--output_dir={self.output_dir} continues from there.',
+        file=sys.stderr,
       )
       return INTERRUPTED_STATUS
     finally:
@@ -182,47 +182,47 @@ class Sweep:
       progress.advance(config.num_rounds)
       return
     manager = tff.program.FileProgramStateManager(
-        folder, keep_total=_CHECKPOINTS_KEPT, keep_first=False
+      folder, keep_total=_CHECKPOINTS_KEPT, keep_first=False
     )
     last = federated_training.last_checkpoint(manager)
     if last and (not rounds or rounds[-1] < last):
       raise ValueError(
-          f'The checkpoint of round {last} in {folder!r} must come with the '
-          f'rows of all rounds before it in {self.results.path!r}, found '
-          f'{len(rounds)} rows. Restore the file or remove the folder to begin '
-          'this run again.'
+        f'The checkpoint of round {last} in {folder!r} must come with the '
+        f'rows of all rounds before it in {self.results.path!r}, found '
+        f'{len(rounds)} rows. Restore the file or remove the folder to begin '
+        'this run again.'
       )
     self.results.drop_rounds_after(name, last)
     if not self.results.has_run(name):
       self.results.append(
-          {
-              'kind': 'run',
-              'run': name,
-              'config': config.asdict(),
-              'data': data.name,
-              'environment': environment,
-              'started': results.now(),
-          }
+        {
+          'kind': 'run',
+          'run': name,
+          'config': config.asdict(),
+          'data': data.name,
+          'environment': environment,
+          'started': results.now(),
+        }
       )
     board = None
     if self._tensorboard:
       kept = [
-          r
-          for r in self.results.rows()
-          if r.get('run') == name and r['kind'] == 'round'
+        r
+        for r in self.results.rows()
+        if r.get('run') == name and r['kind'] == 'round'
       ]
       board = results.TensorBoardCopy(
-          os.path.join(self.output_dir, 'tensorboard', name), kept
+        os.path.join(self.output_dir, 'tensorboard', name), kept
       )
     progress.advance(last)
     progress.say(f'{short_name(config)}: compiling')
     try:
       self._position = self._describe_position(folder, last)
       for row in federated_training.run(
-          config,
-          data,
-          state_manager=manager,
-          checkpoint_every=self._checkpoint_every,
+        config,
+        data,
+        state_manager=manager,
+        checkpoint_every=self._checkpoint_every,
       ):
         row = {'kind': 'round', 'run': name, **row}
         self.results.append(row)
@@ -231,7 +231,7 @@ class Sweep:
         progress.show(config, row)
         last = (row['round'] - 1) // self._checkpoint_every
         self._position = self._describe_position(
-            folder, last * self._checkpoint_every
+          folder, last * self._checkpoint_every
         )
     finally:
       if board is not None:
@@ -253,14 +253,14 @@ class Sweep:
         continue
       last = mine[-1]
       summary.append(
-          {
-              'aggregator': config.aggregator,
-              'seed': config.seed,
-              'accuracy': last.get('test_accuracy'),
-              'bits_per_coordinate': last['bits_per_coordinate'],
-              'bytes_per_client': last['bytes_per_client'],
-              'rounds': last['round'],
-          }
+        {
+          'aggregator': config.aggregator,
+          'seed': config.seed,
+          'accuracy': last.get('test_accuracy'),
+          'bits_per_coordinate': last['bits_per_coordinate'],
+          'bytes_per_client': last['bytes_per_client'],
+          'rounds': last['round'],
+        }
       )
     return summary
 
@@ -273,15 +273,15 @@ class EstimationSweep:
   """
 
   def __init__(
-      self,
-      configs: Sequence[mean_estimation.Config],
-      *,
-      training: federated_training.Config,
-      output_dir: str,
-      data_dir: Optional[str] = None,
-      allow_download: bool = False,
-      quiet: bool = False,
-      workers: Sequence[str] = (),
+    self,
+    configs: Sequence[mean_estimation.Config],
+    *,
+    training: federated_training.Config,
+    output_dir: str,
+    data_dir: Optional[str] = None,
+    allow_download: bool = False,
+    quiet: bool = False,
+    workers: Sequence[str] = (),
   ):
     self._configs = list(configs)
     self._training = training
@@ -301,7 +301,7 @@ class EstimationSweep:
       runner = mean_estimation.Runner()
       for number, config in enumerate(self._configs, 1):
         what = (
-            f'{number}/{len(self._configs)} {config.vectors} {config.text(1.0)}'
+          f'{number}/{len(self._configs)} {config.vectors} {config.text(1.0)}'
         )
         progress.say(what)
         try:
@@ -313,10 +313,10 @@ class EstimationSweep:
     except KeyboardInterrupt:
       progress.close()
       print(
-          '\nInterrupted. What was finished is in '
-          f'{self.results.path}. The same command with '
-          f'--output_dir={self._output_dir} continues from there.',
-          file=sys.stderr,
+        '\nInterrupted. What was finished is in '
+        f'{self.results.path}. The same command with '
+        f'--output_dir={self._output_dir} continues from there.',
+        file=sys.stderr,
       )
       return INTERRUPTED_STATUS
     finally:
@@ -329,7 +329,7 @@ class EstimationSweep:
     if recorded:
       settings['training'] = self._training.asdict()
     name = results.run_name(
-        {**settings, 'dataset': config.vectors, 'aggregator': config.text(1.0)}
+      {**settings, 'dataset': config.vectors, 'aggregator': config.text(1.0)}
     )
     if self.results.rounds(name)[-1:] == [config.num_rounds]:
       return
@@ -337,18 +337,16 @@ class EstimationSweep:
     self.results.drop_rounds_after(name, 0)
     if not self.results.has_run(name):
       self.results.append(
-          {
-              'kind': 'run',
-              'run': name,
-              'config': settings,
-              'environment': environment,
-              'started': results.now(),
-          }
+        {
+          'kind': 'run',
+          'run': name,
+          'config': settings,
+          'environment': environment,
+          'started': results.now(),
+        }
       )
     vectors = (
-        self._record()
-        if recorded
-        else mean_estimation.synthetic_vectors(config)
+      self._record() if recorded else mean_estimation.synthetic_vectors(config)
     )
     for row in runner.run(config, vectors[: config.num_rounds]):
       self.results.append({'kind': 'round', 'run': name, **row})
@@ -363,30 +361,30 @@ class EstimationSweep:
 def format_table(summary: Sequence[Dict[str, Any]]) -> str:
   """A table of `Sweep.summary` for people."""
   heads = (
-      'aggregator',
-      'seed',
-      'final accuracy',
-      'bits per coordinate',
-      'bytes per client and round',
+    'aggregator',
+    'seed',
+    'final accuracy',
+    'bits per coordinate',
+    'bytes per client and round',
   )
   rows = [
-      (
-          s['aggregator'],
-          str(s['seed']),
-          '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
-          f'{s["bits_per_coordinate"]:g}',
-          f'{s["bytes_per_client"]:,}',
-      )
-      for s in summary
+    (
+      s['aggregator'],
+      str(s['seed']),
+      '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
+      f'{s["bits_per_coordinate"]:g}',
+      f'{s["bytes_per_client"]:,}',
+    )
+    for s in summary
   ]
   widths = [max(len(r[i]) for r in [heads, *rows]) for i in range(len(heads))]
 
   def line(cells):
     first = cells[0].ljust(widths[0])
     return '  '.join(
-        [first] + [c.rjust(w) for c, w in zip(cells[1:], widths[1:])]
+      [first] + [c.rjust(w) for c, w in zip(cells[1:], widths[1:])]
     )
 
   return '\n'.join(
-      [line(heads), line(['-' * w for w in widths])] + [line(r) for r in rows]
+    [line(heads), line(['-' * w for w in widths])] + [line(r) for r in rows]
   )

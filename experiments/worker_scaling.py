@@ -24,6 +24,7 @@ class Config:
     worker_counts: Numbers of workers; 0 is the local context.
     workers: Addresses, at least as many as the largest count.
   """
+
   training: federated_training.Config
   worker_counts: Tuple[int, ...]
   workers: Tuple[str, ...] = ()
@@ -67,12 +68,13 @@ def _measure(config: Config, data, num_workers: int) -> Dict[str, Any]:
   rounds = config.training.num_rounds - _WARM_UP_ROUNDS
   minutes = (time.monotonic() - start) / 60
   sent, received = (
-      (after - before) / rounds / 1e6
-      for before, after in zip(bytes_before, network_bytes()))
+    (after - before) / rounds / 1e6
+    for before, after in zip(bytes_before, network_bytes())
+  )
   return {
-      'num_workers': num_workers,
-      'rounds_per_minute': rounds / minutes,
-      'megabytes_sent': sent,
-      'megabytes_received': received,
-      'train_loss': float(output.metrics['client_work']['train']['loss']),
+    'num_workers': num_workers,
+    'rounds_per_minute': rounds / minutes,
+    'megabytes_sent': sent,
+    'megabytes_received': received,
+    'train_loss': float(output.metrics['client_work']['train']['loss']),
   }

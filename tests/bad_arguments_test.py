@@ -34,116 +34,119 @@ _MODULUS = (_NOT_INT, (1, 0, -1, -256, 2**30 + 1, 2**64, 10**400))
 _COUNT = (_NOT_INT, (0, -1, -(10**30)))
 _OPTIONAL_COUNT = (tuple(v for v in _NOT_INT if v is not None), (0, -5))
 _WRAP_PROBABILITY = (
-    tuple(v for v in _NOT_FLOAT if v is not None),
-    (0, 0.0, 1, 1.0, -0.1, 2, 10**400, fractions.Fraction(3, 2)) + _NOT_FINITE,
+  tuple(v for v in _NOT_FLOAT if v is not None),
+  (0, 0.0, 1, 1.0, -0.1, 2, 10**400, fractions.Fraction(3, 2)) + _NOT_FINITE,
 )
 _DRIFT = (_NOT_FLOAT, (-0.1, 2.1, 10**400, -(10**400)) + _NOT_FINITE)
-_SEED = (
-    tuple(v for v in _NOT_INT if v is not None), (-1, 2**63, 10**400)
-)
+_SEED = (tuple(v for v in _NOT_INT if v is not None), (-1, 2**63, 10**400))
 _REPEATS = (_NOT_INT, (0, -1, 9, 10**400))
 _ENUM = (_NOT_ENUM, ())
 _BOOL = (_NOT_BOOL, ())
 _INNER_FACTORY = (_NOT_UNWEIGHTED, ())
 
 _TUNING = dict(
-    wrap_probability=_WRAP_PROBABILITY,
-    rounding=_ENUM,
-    decoding=_ENUM,
-    drift=_DRIFT,
+  wrap_probability=_WRAP_PROBABILITY,
+  rounding=_ENUM,
+  decoding=_ENUM,
+  drift=_DRIFT,
 )
 _AGGREGATOR = dict(
-    _TUNING,
-    modulus=_MODULUS,
-    num_clients=_OPTIONAL_COUNT,
-    num_repeats=_REPEATS,
-    seed=_SEED,
+  _TUNING,
+  modulus=_MODULUS,
+  num_clients=_OPTIONAL_COUNT,
+  num_repeats=_REPEATS,
+  seed=_SEED,
 )
 
 # Each public callable: arguments that are right, and what each one must refuse.
 _CALLABLES = {
-    'AutotunedSecureSumFactory': (
-        tas.AutotunedSecureSumFactory, dict(modulus=256), _AGGREGATOR
+  'AutotunedSecureSumFactory': (
+    tas.AutotunedSecureSumFactory,
+    dict(modulus=256),
+    _AGGREGATOR,
+  ),
+  'FlattenFactory': (
+    tas.FlattenFactory,
+    dict(inner_factory=_INNER),
+    dict(inner_factory=_INNER_FACTORY, min_dim=_COUNT),
+  ),
+  'HadamardRotationFactory': (
+    tas.HadamardRotationFactory,
+    dict(inner_factory=_INNER),
+    dict(inner_factory=_INNER_FACTORY, num_repeats=_REPEATS, seed=_SEED),
+  ),
+  'ModularSecureSumFactory': (
+    tas.ModularSecureSumFactory,
+    dict(modulus=256),
+    dict(modulus=_MODULUS),
+  ),
+  'QuantizeModFactory': (
+    tas.QuantizeModFactory,
+    dict(inner_factory=_INNER, modulus=256, bin_size=0.1),
+    dict(
+      inner_factory=_INNER_FACTORY,
+      modulus=_MODULUS,
+      bin_size=(_NOT_FLOAT, (0, 0.0, -1.0, 1e-31, 1e31, 10**400) + _NOT_FINITE),
+      rounding=_ENUM,
+      decoding=_ENUM,
+      seed=_SEED,
     ),
-    'FlattenFactory': (
-        tas.FlattenFactory,
-        dict(inner_factory=_INNER),
-        dict(inner_factory=_INNER_FACTORY, min_dim=_COUNT),
+  ),
+  'SecureMeanFactory': (
+    tas.SecureMeanFactory,
+    dict(value_sum_factory=_INNER),
+    dict(value_sum_factory=_INNER_FACTORY),
+  ),
+  'SecureUnweightedMeanFactory': (
+    tas.SecureUnweightedMeanFactory,
+    dict(value_sum_factory=_INNER),
+    dict(value_sum_factory=_INNER_FACTORY),
+  ),
+  'WrappedNormalTuner': (
+    tas.WrappedNormalTuner,
+    dict(modulus=256),
+    dict(_TUNING, modulus=_MODULUS),
+  ),
+  'autotuned_secure_aggregator': (
+    tas.autotuned_secure_aggregator,
+    dict(),
+    dict(_AGGREGATOR, zeroing=_BOOL, clipping=_BOOL, weighted=_BOOL),
+  ),
+  'optimal_wrap_probability': (
+    tas.optimal_wrap_probability,
+    dict(num_clients=10, modulus=256),
+    dict(
+      num_clients=_COUNT,
+      modulus=_MODULUS,
+      rounding=_ENUM,
+      decoding=_ENUM,
+      drift=_DRIFT,
     ),
-    'HadamardRotationFactory': (
-        tas.HadamardRotationFactory,
-        dict(inner_factory=_INNER),
-        dict(inner_factory=_INNER_FACTORY, num_repeats=_REPEATS, seed=_SEED),
+  ),
+  'plan_modulus': (
+    tas.plan_modulus,
+    dict(num_clients=10, target_nmse=0.01),
+    dict(
+      _TUNING,
+      num_clients=_COUNT,
+      target_nmse=(_NOT_FLOAT, (0, 1, 1.5, -0.1, 10**400) + _NOT_FINITE),
     ),
-    'ModularSecureSumFactory': (
-        tas.ModularSecureSumFactory, dict(modulus=256), dict(modulus=_MODULUS)
-    ),
-    'QuantizeModFactory': (
-        tas.QuantizeModFactory,
-        dict(inner_factory=_INNER, modulus=256, bin_size=0.1),
-        dict(
-            inner_factory=_INNER_FACTORY,
-            modulus=_MODULUS,
-            bin_size=(
-                _NOT_FLOAT, (0, 0.0, -1.0, 1e-31, 1e31, 10**400) + _NOT_FINITE
-            ),
-            rounding=_ENUM,
-            decoding=_ENUM,
-            seed=_SEED,
-        ),
-    ),
-    'SecureMeanFactory': (
-        tas.SecureMeanFactory,
-        dict(value_sum_factory=_INNER),
-        dict(value_sum_factory=_INNER_FACTORY),
-    ),
-    'SecureUnweightedMeanFactory': (
-        tas.SecureUnweightedMeanFactory,
-        dict(value_sum_factory=_INNER),
-        dict(value_sum_factory=_INNER_FACTORY),
-    ),
-    'WrappedNormalTuner': (
-        tas.WrappedNormalTuner,
-        dict(modulus=256),
-        dict(_TUNING, modulus=_MODULUS),
-    ),
-    'autotuned_secure_aggregator': (
-        tas.autotuned_secure_aggregator,
-        dict(),
-        dict(_AGGREGATOR, zeroing=_BOOL, clipping=_BOOL, weighted=_BOOL),
-    ),
-    'optimal_wrap_probability': (
-        tas.optimal_wrap_probability,
-        dict(num_clients=10, modulus=256),
-        dict(
-            num_clients=_COUNT,
-            modulus=_MODULUS,
-            rounding=_ENUM,
-            decoding=_ENUM,
-            drift=_DRIFT,
-        ),
-    ),
-    'plan_modulus': (
-        tas.plan_modulus,
-        dict(num_clients=10, target_nmse=0.01),
-        dict(
-            _TUNING,
-            num_clients=_COUNT,
-            target_nmse=(
-                _NOT_FLOAT, (0, 1, 1.5, -0.1, 10**400) + _NOT_FINITE
-            ),
-        ),
-    ),
-    'predicted_nmse': (
-        tas.predicted_nmse,
-        dict(num_clients=10, modulus=256),
-        dict(_TUNING, num_clients=_COUNT, modulus=_MODULUS),
-    ),
+  ),
+  'predicted_nmse': (
+    tas.predicted_nmse,
+    dict(num_clients=10, modulus=256),
+    dict(_TUNING, num_clients=_COUNT, modulus=_MODULUS),
+  ),
 }
 # Public names with tests of their arguments elsewhere, or with none.
 _ELSEWHERE = {
-    'Decoding', 'QuantizeModEncodingStage', 'Rounding', '__version__',
-    'check_state', 'load_latest_state', 'simulation',
+  'Decoding',
+  'QuantizeModEncodingStage',
+  'Rounding',
+  '__version__',
+  'check_state',
+  'load_latest_state',
+  'simulation',
 }
 
 
@@ -154,13 +157,12 @@ def _cases():
 
 
 class BadArgumentsTest(parameterized.TestCase):
-
   def test_every_public_argument_is_here(self):
     self.assertEqual(set(tas.__all__), set(_CALLABLES) | _ELSEWHERE)
     for name, (function, _, arguments) in _CALLABLES.items():
       with self.subTest(name):
         self.assertEqual(
-            set(inspect.signature(function).parameters), set(arguments)
+          set(inspect.signature(function).parameters), set(arguments)
         )
 
   @parameterized.named_parameters(*_cases())
@@ -175,22 +177,22 @@ class BadArgumentsTest(parameterized.TestCase):
             function(**dict(right, **{argument: bad}))
           message = str(caught.exception)
           self.assertRegex(
-              message,
-              rf'^`{argument}` must .+, found [^`]+ \({type(bad).__name__}\)\.',
+            message,
+            rf'^`{argument}` must .+, found [^`]+ \({type(bad).__name__}\)\.',
           )
           self.assertLess(len(message), 400)
 
   def test_a_modulus_too_small_for_the_clients_is_refused_with_one_that_does(
-      self,
+    self,
   ):
     for function, rounding in (
-        (tas.AutotunedSecureSumFactory, tas.Rounding.STOCHASTIC),
-        (tas.autotuned_secure_aggregator, tas.Rounding.DITHER),
+      (tas.AutotunedSecureSumFactory, tas.Rounding.STOCHASTIC),
+      (tas.autotuned_secure_aggregator, tas.Rounding.DITHER),
     ):
       with self.assertRaisesRegex(
-          ValueError,
-          r'^`modulus` 4 is too small for `num_clients` 200: .+\. Raise'
-          r' `modulus` to \d+ or more, or lower `num_clients`\.$',
+        ValueError,
+        r'^`modulus` 4 is too small for `num_clients` 200: .+\. Raise'
+        r' `modulus` to \d+ or more, or lower `num_clients`\.$',
       ) as caught:
         function(modulus=4, num_clients=200, rounding=rounding)
       # What is proposed is taken.
@@ -200,14 +202,12 @@ class BadArgumentsTest(parameterized.TestCase):
   def test_a_tuner_for_another_process_is_refused(self):
     tuner = tas.WrappedNormalTuner(modulus=16)
     with self.assertRaisesWithLiteralMatch(
-        ValueError, '`bin_size.modulus` must equal `modulus`, found 16 and 256.'
+      ValueError, '`bin_size.modulus` must equal `modulus`, found 16 and 256.'
     ):
       tas.QuantizeModFactory(_INNER, modulus=256, bin_size=tuner)
-    tuner = tas.WrappedNormalTuner(
-        modulus=256, rounding=tas.Rounding.DITHER
-    )
+    tuner = tas.WrappedNormalTuner(modulus=256, rounding=tas.Rounding.DITHER)
     with self.assertRaisesRegex(
-        ValueError, '^`bin_size.rounding` must equal `rounding`, found '
+      ValueError, '^`bin_size.rounding` must equal `rounding`, found '
     ):
       tas.QuantizeModFactory(_INNER, modulus=256, bin_size=tuner)
 
@@ -216,13 +216,13 @@ class BadArgumentsTest(parameterized.TestCase):
       tas.AutotunedSecureSumFactory(modulus=modulus)
     for probability in (5e-324, 1e-300, np.float32(0.01), 1 - 1e-15):
       factory = tas.AutotunedSecureSumFactory(
-          modulus=256, wrap_probability=probability
+        modulus=256, wrap_probability=probability
       )
-      self.assertIsInstance(factory, tff.aggregators.UnweightedAggregationFactory)
+      self.assertIsInstance(
+        factory, tff.aggregators.UnweightedAggregationFactory
+      )
     tas.AutotunedSecureSumFactory(modulus=256, seed=2**63 - 1, drift=2)
-    self.assertLess(
-        tas.predicted_nmse(num_clients=10**12, modulus=2**30), 1
-    )
+    self.assertLess(tas.predicted_nmse(num_clients=10**12, modulus=2**30), 1)
 
 
 if __name__ == '__main__':

@@ -1,16 +1,15 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What bad clients may do: nothing to the others, and not without being counted.
+"""What bad clients may do: nothing to the others, and not without a count.
 
 The modulus is 2**20 where the sum of the good clients is compared: wrapped
-entries have a probability of 1e-12 and the error is rounding alone, within a few
-per cent of `predicted_nmse`.
+entries have a probability of 1e-12 and the error is rounding alone, within a
+few per cent of `predicted_nmse`.
 """
 
 import collections
 import functools
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
@@ -26,31 +25,31 @@ _SLACK = 2.0
 setUpModule = factory_conformance.set_up_context
 
 _STRUCTURE = collections.OrderedDict(
-    half=((300,), np.float16),
-    single=((20, 50), np.float32),
-    double=((), np.float64),
+  half=((300,), np.float16),
+  single=((20, 50), np.float32),
+  double=((), np.float64),
 )
 _STRUCTURE_TYPE = tff.to_type(
-    collections.OrderedDict(
-        (name, tff.TensorType(dtype, shape))
-        for name, (shape, dtype) in _STRUCTURE.items()
-    )
+  collections.OrderedDict(
+    (name, tff.TensorType(dtype, shape))
+    for name, (shape, dtype) in _STRUCTURE.items()
+  )
 )
 _WEIGHT_TYPE = tff.TensorType(np.float32)
 
 
 def _good_structure(rng):
   return collections.OrderedDict(
-      (name, np.asarray(0.1 * rng.normal(size=shape), dtype))
-      for name, (shape, dtype) in _STRUCTURE.items()
+    (name, np.asarray(0.1 * rng.normal(size=shape), dtype))
+    for name, (shape, dtype) in _STRUCTURE.items()
   )
 
 
 def _filled(number):
   with np.errstate(over='ignore'):
     return collections.OrderedDict(
-        (name, np.full(shape, number).astype(dtype))
-        for name, (shape, dtype) in _STRUCTURE.items()
+      (name, np.full(shape, number).astype(dtype))
+      for name, (shape, dtype) in _STRUCTURE.items()
     )
 
 
@@ -103,7 +102,6 @@ def _tuner(state):
 
 
 class _StateChecks(parameterized.TestCase):
-
   def assert_bin_size_usable(self, state):
     bin_size = _tuner(state)['bin_size']
     self.assertTrue(np.isfinite(bin_size))
@@ -125,12 +123,12 @@ class _StateChecks(parameterized.TestCase):
 
 
 _NONFINITE = (
-    ('nan', lambda rng: _filled(np.nan)),
-    ('inf', lambda rng: _filled(np.inf)),
-    ('minus_inf', lambda rng: _filled(-np.inf)),
-    ('one_nan_half', _one_entry('half', np.nan)),
-    ('one_inf_single', _one_entry('single', np.inf)),
-    ('one_nan_double', _one_entry('double', np.nan)),
+  ('nan', lambda rng: _filled(np.nan)),
+  ('inf', lambda rng: _filled(np.inf)),
+  ('minus_inf', lambda rng: _filled(-np.inf)),
+  ('one_nan_half', _one_entry('half', np.nan)),
+  ('one_inf_single', _one_entry('single', np.inf)),
+  ('one_nan_double', _one_entry('double', np.nan)),
 )
 
 
@@ -153,9 +151,7 @@ class RejectedClientsTest(_StateChecks):
       truth = _sum(values[num_bad:], _vector(values[0]).size)
       if num_bad == 5:
         np.testing.assert_array_equal(_vector(output.result), truth)
-        self.assertEqual(
-            _tuner(output.state), _tuner(_settled_sum_state())
-        )
+        self.assertEqual(_tuner(output.state), _tuner(_settled_sum_state()))
       else:
         limit = _SLACK * measured['predicted_nmse'] + 1e-6
         self.assertLess(_nmse(output.result, truth), limit)
@@ -185,9 +181,9 @@ class UnusualClientsTest(_StateChecks):
   """Clients that look odd and are none the worse for it."""
 
   @parameterized.named_parameters(
-      ('zeros', 0.0, False),
-      ('denormal', 1e-42, False),
-      ('constant', 0.1, True),
+    ('zeros', 0.0, False),
+    ('denormal', 1e-42, False),
+    ('constant', 0.1, True),
   )
   def test_all_clients_are_summed(self, number, contributes):
     rng = np.random.default_rng(5)
@@ -232,9 +228,9 @@ class OverwhelmingClientTest(_StateChecks):
   """A finite client that drowns the others costs its round and the next."""
 
   @parameterized.named_parameters(
-      ('million', lambda rng: _scaled(_good_structure(rng), 1e6)),
-      ('single_1e38', _one_entry('single', 1e38)),
-      ('double_1e300', _one_entry('double', 1e300)),
+    ('million', lambda rng: _scaled(_good_structure(rng), 1e6)),
+    ('single_1e38', _one_entry('single', 1e38)),
+    ('double_1e300', _one_entry('double', 1e300)),
   )
   def test_is_flagged_and_recovered_from_within_two_rounds(self, make_bad):
     process, rng = _sum_process(), np.random.default_rng(8)
@@ -255,9 +251,9 @@ class OverwhelmingClientTest(_StateChecks):
     process, rng = _sum_process(), np.random.default_rng(9)
     values = [_good_structure(rng) for _ in range(4)]
     huge = collections.OrderedDict(
-        half=np.zeros(300, np.float16),
-        single=np.float32(1e5) * values[0]['single'],
-        double=np.float64(0),
+      half=np.zeros(300, np.float16),
+      single=np.float32(1e5) * values[0]['single'],
+      double=np.float64(0),
     )
     output = process.next(process.initialize(), values + [huge])
     self.assertFalse(output.measurements['blind'])
@@ -277,7 +273,7 @@ def _scaled(value, factor):
 @functools.lru_cache(maxsize=None)
 def _mean_process(zeroing):
   factory = tas.autotuned_secure_aggregator(
-      modulus=_WIDE, zeroing=zeroing, seed=1
+    modulus=_WIDE, zeroing=zeroing, seed=1
   )
   half = tff.TensorType(np.float16, [512])
   single = tff.TensorType(np.float32, [512])
@@ -310,7 +306,7 @@ class BadWeightsTest(_StateChecks):
     rng = np.random.default_rng(11)
     values = values or [_good_pair(rng) for _ in range(len(weights))]
     output = _mean_process(False).next(
-        _settled_mean_state(False), values, [np.float32(w) for w in weights]
+      _settled_mean_state(False), values, [np.float32(w) for w in weights]
     )
     self.assert_bin_size_usable(output.state)
     return values, output
@@ -322,17 +318,17 @@ class BadWeightsTest(_StateChecks):
     error = np.sum((_pair_vector(output.result) - truth) ** 2)
     self.assertLess(error / np.sum(truth**2), _SLACK * predicted + 1e-6)
     np.testing.assert_allclose(
-        output.measurements['weight_sum'], total, rtol=1e-6
+      output.measurements['weight_sum'], total, rtol=1e-6
     )
 
   @parameterized.named_parameters(
-      ('negative', -3.0),
-      ('tiny_negative', -1e-30),
-      ('nan', np.nan),
-      ('inf', np.inf),
-      ('minus_inf', -np.inf),
-      ('above_limit', 2.0**40 * 1.001),
-      ('largest_float', 3e38),
+    ('negative', -3.0),
+    ('tiny_negative', -1e-30),
+    ('nan', np.nan),
+    ('inf', np.inf),
+    ('minus_inf', -np.inf),
+    ('above_limit', 2.0**40 * 1.001),
+    ('largest_float', 3e38),
   )
   def test_are_rejected_and_counted(self, weight):
     values, output = self._run([10, weight, 20, 10])
@@ -342,18 +338,18 @@ class BadWeightsTest(_StateChecks):
     self._assert_mean(output, good, [10, 20, 10])
 
   @parameterized.named_parameters(
-      ('zero', (0.0, 10, 10, 10)),
-      ('fractional', (0.3, 0.7, 0.2, 0.9)),
-      ('hundreds', (700.0, 900.0, 300.0, 500.0)),
+    ('zero', (0.0, 10, 10, 10)),
+    ('fractional', (0.3, 0.7, 0.2, 0.9)),
+    ('hundreds', (700.0, 900.0, 300.0, 500.0)),
   )
   def test_usual_ones_count(self, weights):
     values, output = self._run(weights)
     self.assertEqual(output.measurements['rejected_clients'], 0)
     if max(weights) > 100:  # Another size than before: maybe no good round yet.
       output = _mean_process(False).next(
-          _settle(output.state, values, weights),
-          values,
-          [np.float32(w) for w in weights],
+        _settle(output.state, values, weights),
+        values,
+        [np.float32(w) for w in weights],
       )
     weights = [float(np.float32(w)) for w in weights]
     self._assert_mean(output, values, weights)
@@ -370,7 +366,7 @@ class BadWeightsTest(_StateChecks):
     self.assertEqual(output.measurements['rejected_clients'], 2)
 
   @parameterized.named_parameters(
-      ('nan_half', 0, np.nan), ('inf_single', 1, np.inf), ('1e38', 1, 1e38)
+    ('nan_half', 0, np.nan), ('inf_single', 1, np.inf), ('1e38', 1, 1e38)
   )
   def test_a_bad_value_does_not_count_in_the_denominator(self, leaf, number):
     rng = np.random.default_rng(12)
@@ -391,10 +387,10 @@ def _settle(state, values, weights):
 
 
 class ZeroingTest(_StateChecks):
-  """The ready-made aggregator zeroes a client that is far larger than others."""
+  """The ready-made aggregator zeroes a client far larger than the others."""
 
   @parameterized.named_parameters(
-      ('million', 1e6), ('1e38', 1e38), ('inf', np.inf), ('nan', np.nan)
+    ('million', 1e6), ('1e38', 1e38), ('inf', np.inf), ('nan', np.nan)
   )
   def test_others_are_averaged_and_the_next_round_is_normal(self, number):
     process, rng = _mean_process(True), np.random.default_rng(13)
@@ -427,10 +423,9 @@ class ZeroingTest(_StateChecks):
 
 
 class ScalarTest(_StateChecks):
-
   def test_bad_scalars_do_not_touch_the_mean_of_good_ones(self):
     factory = tas.autotuned_secure_aggregator(
-        modulus=_WIDE, zeroing=False, weighted=False, seed=1
+      modulus=_WIDE, zeroing=False, weighted=False, seed=1
     )
     process = factory.create(tff.TensorType(np.float32))
     state = process.initialize()
@@ -451,7 +446,7 @@ class DitherTest(_StateChecks):
 
   def test_rejected_and_silent_clients_leave_no_dither(self):
     factory = tas.autotuned_secure_aggregator(
-        zeroing=False, seed=1, rounding=tas.Rounding.DITHER
+      zeroing=False, seed=1, rounding=tas.Rounding.DITHER
     )
     process = factory.create(tff.TensorType(np.float32, [1024]), _WEIGHT_TYPE)
     rng = np.random.default_rng(14)
@@ -468,7 +463,7 @@ class DitherTest(_StateChecks):
     # than the sum itself has at times: 2 to 40 times the limit.
     error = np.sum((output.result - truth) ** 2) / np.sum(truth**2)
     self.assertLess(
-        error, _SLACK * output.measurements['value']['predicted_nmse']
+      error, _SLACK * output.measurements['value']['predicted_nmse']
     )
 
 

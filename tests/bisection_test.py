@@ -9,14 +9,13 @@ from tff_autotune_secagg import _bisection
 
 
 class BisectTest(absltest.TestCase):
-
   def test_finds_each_element_to_the_stated_width(self):
     points = np.array([-0.9, 0.0, 1e-9, 0.7])
     low, high = tf.fill([4], -1.0), tf.fill([4], 1.0)
     found = _bisection.bisect(
-        lambda x: x < points,
-        tf.cast(low, tf.float64),
-        tf.cast(high, tf.float64),
+      lambda x: x < points,
+      tf.cast(low, tf.float64),
+      tf.cast(high, tf.float64),
     ).numpy()
     self.assertTrue(np.all(found >= points))
     # The stated width and the rounding of the midpoints themselves.
@@ -26,7 +25,7 @@ class BisectTest(absltest.TestCase):
     low = tf.constant([2.0, 2.0], tf.float64)
     high = tf.constant([3.0, 3.0], tf.float64)
     found = _bisection.bisect(
-        lambda x: tf.constant([True, False]), low, high
+      lambda x: tf.constant([True, False]), low, high
     ).numpy()
     self.assertEqual(found[0], 3.0)
     self.assertLessEqual(found[1] - 2.0, 2.0**-45)
@@ -35,9 +34,9 @@ class BisectTest(absltest.TestCase):
     @tf.function
     def root(square):
       return _bisection.bisect(
-          lambda x: x * x < square,
-          tf.constant(0.0, tf.float64),
-          tf.constant(10.0, tf.float64),
+        lambda x: x * x < square,
+        tf.constant(0.0, tf.float64),
+        tf.constant(10.0, tf.float64),
       )
 
     found = root(tf.constant(2.0, tf.float64)).numpy()

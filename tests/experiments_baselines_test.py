@@ -41,7 +41,6 @@ def _nmse(result, values):
 
 
 class ParseTest(parameterized.TestCase):
-
   def test_settings_and_defaults(self):
     scheme = baselines.parse('autotuned:modulus=16,wrap_probability=0.01')
     self.assertEqual(scheme.name, 'autotuned')
@@ -50,62 +49,62 @@ class ParseTest(parameterized.TestCase):
     self.assertEqual(scheme.settings['rounding'], 'stochastic')
 
   @parameterized.named_parameters(
-      (
-          'name',
-          'autotune',
-          r'`aggregator` must be one of plain_mean, '
-          r"fixed_range, .*autotuned, found 'autotune'\.",
-      ),
-      (
-          'setting',
-          'plain_mean:bits=3',
-          "Settings of the aggregator 'plain_mean' "
-          r"must be among none; found 'bits=3'\.",
-      ),
-      (
-          'no_value',
-          'kashin:modulus',
-          "Settings of the aggregator 'kashin' must "
-          r"be among modulus=..., wrap_probability=...; found 'modulus'\.",
-      ),
-      (
-          'value',
-          'autotuned:modulus=many',
-          "Setting 'modulus' of the aggregator "
-          r"'autotuned' must be an int, found 'many'\.",
-      ),
-      (
-          'choice',
-          'autotuned:rounding=up',
-          "Setting 'rounding' of the aggregator "
-          r"'autotuned' must be stochastic or dither, found 'up'\.",
-      ),
-      (
-          'probability',
-          'autotuned:wrap_probability=1',
-          'Setting '
-          "'wrap_probability' of the aggregator 'autotuned' must be auto or a "
-          r"number between 0 and 1, found '1'\.",
-      ),
-      (
-          'not_finite',
-          'fixed_range:clip_range=nan',
-          "Setting 'clip_range' of the "
-          r"aggregator 'fixed_range' must be a positive number, found 'nan'\.",
-      ),
-      (
-          'boolean',
-          'fixed_range:clip_range=1,rotate=1',
-          "Setting 'rotate' of the "
-          r"aggregator 'fixed_range' must be true or false, found '1'\.",
-      ),
-      (
-          'required',
-          'fixed_range',
-          "The aggregator 'fixed_range' must be given "
-          "the setting 'clip_range', found 'fixed_range'. Write for instance "
-          r'fixed_range:clip_range=1\.',
-      ),
+    (
+      'name',
+      'autotune',
+      r'`aggregator` must be one of plain_mean, '
+      r"fixed_range, .*autotuned, found 'autotune'\.",
+    ),
+    (
+      'setting',
+      'plain_mean:bits=3',
+      "Settings of the aggregator 'plain_mean' "
+      r"must be among none; found 'bits=3'\.",
+    ),
+    (
+      'no_value',
+      'kashin:modulus',
+      "Settings of the aggregator 'kashin' must "
+      r"be among modulus=..., wrap_probability=...; found 'modulus'\.",
+    ),
+    (
+      'value',
+      'autotuned:modulus=many',
+      "Setting 'modulus' of the aggregator "
+      r"'autotuned' must be an int, found 'many'\.",
+    ),
+    (
+      'choice',
+      'autotuned:rounding=up',
+      "Setting 'rounding' of the aggregator "
+      r"'autotuned' must be stochastic or dither, found 'up'\.",
+    ),
+    (
+      'probability',
+      'autotuned:wrap_probability=1',
+      'Setting '
+      "'wrap_probability' of the aggregator 'autotuned' must be auto or a "
+      r"number between 0 and 1, found '1'\.",
+    ),
+    (
+      'not_finite',
+      'fixed_range:clip_range=nan',
+      "Setting 'clip_range' of the "
+      r"aggregator 'fixed_range' must be a positive number, found 'nan'\.",
+    ),
+    (
+      'boolean',
+      'fixed_range:clip_range=1,rotate=1',
+      "Setting 'rotate' of the "
+      r"aggregator 'fixed_range' must be true or false, found '1'\.",
+    ),
+    (
+      'required',
+      'fixed_range',
+      "The aggregator 'fixed_range' must be given "
+      "the setting 'clip_range', found 'fixed_range'. Write for instance "
+      r'fixed_range:clip_range=1\.',
+    ),
   )
   def test_wrong_text_says_what_is_right(self, text, message):
     with self.assertRaisesRegex(ValueError, f'^{message}$'):
@@ -117,18 +116,17 @@ class ParseTest(parameterized.TestCase):
 
 
 class PayloadTest(parameterized.TestCase):
-
   @parameterized.named_parameters(
-      ('plain_mean', 'plain_mean', 32, 4000, False),
-      ('fixed_range', 'fixed_range:bits=8,clip_range=1', 8, 1000, True),
-      # 36 bits: 32-bit numbers, and room for the sum of 10.
-      ('secure', 'secure_aggregator', 36, 4500, True),
-      # No tensor is above the threshold of 20,000 values.
-      ('compression', 'compression_aggregator', 32, 4000, False),
-      ('distributed_dp', 'ddp_secure_aggregator:bits=16', 16, 2048, True),
-      # Order 1008 is the next after 1000; 8 bytes for the client's range.
-      ('suresh', 'rotated_quantization:bits=4', 4, 512, False),
-      ('kashin', 'kashin:modulus=256', 8, 2048, True),
+    ('plain_mean', 'plain_mean', 32, 4000, False),
+    ('fixed_range', 'fixed_range:bits=8,clip_range=1', 8, 1000, True),
+    # 36 bits: 32-bit numbers, and room for the sum of 10.
+    ('secure', 'secure_aggregator', 36, 4500, True),
+    # No tensor is above the threshold of 20,000 values.
+    ('compression', 'compression_aggregator', 32, 4000, False),
+    ('distributed_dp', 'ddp_secure_aggregator:bits=16', 16, 2048, True),
+    # Order 1008 is the next after 1000; 8 bytes for the client's range.
+    ('suresh', 'rotated_quantization:bits=4', 4, 512, False),
+    ('kashin', 'kashin:modulus=256', 8, 2048, True),
   )
   def test_bits_and_bytes(self, text, bits, num_bytes, secure):
     built = baselines.parse(text).build(_info(10))
@@ -138,7 +136,7 @@ class PayloadTest(parameterized.TestCase):
 
   def test_compression_counts_only_large_tensors_at_eight_bits(self):
     built = baselines.parse('compression_aggregator').build(
-        _info(10, leaf_sizes=(30000, 10000))
+      _info(10, leaf_sizes=(30000, 10000))
     )
     self.assertEqual(built.bytes_per_client, 30000 + 4 * 10000)
     self.assertEqual(built.bits_per_coordinate, 14)
@@ -149,24 +147,23 @@ class PayloadTest(parameterized.TestCase):
     least = math.ceil(math.log2(2 * num_clients))
     for bits in range(max(least, 2), least + 4):
       built = baselines.parse(f'fixed_range:bits={bits},clip_range=1').build(
-          _info(num_clients)
+        _info(num_clients)
       )
       self.assertEqual(built.bits_per_coordinate, bits)
 
   def test_fixed_range_with_too_few_bits_says_how_many_it_needs(self):
     with self.assertRaisesRegex(
-        ValueError,
-        "^`bits` of the aggregator 'fixed_range' must be at least 5 "
-        'for 10 clients per round, found 4[.]$',
+      ValueError,
+      "^`bits` of the aggregator 'fixed_range' must be at least 5 "
+      'for 10 clients per round, found 4[.]$',
     ):
       baselines.parse('fixed_range:bits=4,clip_range=1').build(_info(10))
 
 
 class FixedRangeTest(parameterized.TestCase):
-
   @parameterized.parameters(1, 2, 7, 10, 33)
   def test_grid_points_are_summed_exactly_for_every_client_count(
-      self, num_clients
+    self, num_clients
   ):
     levels = 2**10 // num_clients
     rng = np.random.default_rng(num_clients)
@@ -175,7 +172,7 @@ class FixedRangeTest(parameterized.TestCase):
     numbers[:, 0], numbers[:, 1] = 0, levels - 1
     values = -0.5 + numbers / (levels - 1)
     built = baselines.parse('fixed_range:bits=10,clip_range=0.5').build(
-        _info(num_clients)
+      _info(num_clients)
     )
     result = _run(built.factory, values)
     # A position may be a float32 rounding off its level, and then goes to the
@@ -184,19 +181,19 @@ class FixedRangeTest(parameterized.TestCase):
 
   def test_fewer_clients_than_planned_decode_right(self):
     built = baselines.parse('fixed_range:bits=16,clip_range=0.5').build(
-        _info(20)
+      _info(20)
     )
     values = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 50))
     # Levels are 1 / 3275 apart.
     np.testing.assert_allclose(
-        _run(built.factory, values), values.mean(axis=0), atol=1 / 3275
+      _run(built.factory, values), values.mean(axis=0), atol=1 / 3275
     )
 
   @parameterized.parameters(0, 1, 2)
   def test_rounding_is_unbiased_and_independent_between_clients(self, seed):
     num_clients, size = 16, 20000
     built = baselines.parse('fixed_range:bits=8,clip_range=1').build(
-        _info(num_clients)
+      _info(num_clients)
     )
     levels = 2**8 // num_clients
     step = 2 / (levels - 1)
@@ -207,16 +204,16 @@ class FixedRangeTest(parameterized.TestCase):
     # clients' draws the same, the spread of the mean would be four times this.
     stddev = step * math.sqrt(fraction * (1 - fraction) / num_clients)
     self.assertAlmostEqual(
-        np.mean(result), value, delta=5 * stddev / math.sqrt(size)
+      np.mean(result), value, delta=5 * stddev / math.sqrt(size)
     )
     # Standard error of a standard deviation of nearly normal draws.
     self.assertAlmostEqual(
-        np.std(result), stddev, delta=5 * stddev / math.sqrt(2 * size)
+      np.std(result), stddev, delta=5 * stddev / math.sqrt(2 * size)
     )
 
   def test_values_beyond_the_range_are_clipped_and_do_not_wrap(self):
     built = baselines.parse('fixed_range:bits=10,clip_range=0.5').build(
-        _info(4)
+      _info(4)
     )
     values = np.full((4, 10), 3.0)
     np.testing.assert_allclose(_run(built.factory, values), 0.5, rtol=1e-5)
@@ -232,29 +229,29 @@ class ErrorTest(parameterized.TestCase):
   # Bounds: predicted error energy over that of the mean, 1e-5 here, per entry
   # and client, times 1.3 for the 1,000 entries, over which it averages.
   @parameterized.named_parameters(
-      ('plain_mean', 'plain_mean', 1e-12),
-      # step 0.1 / 24, variance step^2 / 6 against 1e-4.
-      ('fixed_range', 'fixed_range:bits=8,clip_range=0.05', 1.3 * 0.029),
-      (
-          'fixed_range_rotated',
-          'fixed_range:bits=8,clip_range=0.05,rotate=true',
-          1.3 * 0.029,
-      ),
-      ('secure', 'secure_aggregator:zeroing=false,clipping=false', 1e-9),
-      ('compression', 'compression_aggregator', 1e-12),
-      # Ranges of about 6.5 sigma in 255 steps: step^2 / 6 against sigma^2.
-      (
-          'suresh',
-          'rotated_quantization:bits=8',
-          1.3 * 6.5**2 / 255**2 / 6 * 1.5,
-      ),
-      ('kashin', 'kashin:modulus=256', 0.005),
-      # Of the package's aggregator, only that its settings arrive.
-      (
-          'autotuned_dither',
-          'autotuned:modulus=256,rounding=dither,zeroing=false',
-          0.003,
-      ),
+    ('plain_mean', 'plain_mean', 1e-12),
+    # step 0.1 / 24, variance step^2 / 6 against 1e-4.
+    ('fixed_range', 'fixed_range:bits=8,clip_range=0.05', 1.3 * 0.029),
+    (
+      'fixed_range_rotated',
+      'fixed_range:bits=8,clip_range=0.05,rotate=true',
+      1.3 * 0.029,
+    ),
+    ('secure', 'secure_aggregator:zeroing=false,clipping=false', 1e-9),
+    ('compression', 'compression_aggregator', 1e-12),
+    # Ranges of about 6.5 sigma in 255 steps: step^2 / 6 against sigma^2.
+    (
+      'suresh',
+      'rotated_quantization:bits=8',
+      1.3 * 6.5**2 / 255**2 / 6 * 1.5,
+    ),
+    ('kashin', 'kashin:modulus=256', 0.005),
+    # Of the package's aggregator, only that its settings arrive.
+    (
+      'autotuned_dither',
+      'autotuned:modulus=256,rounding=dither,zeroing=false',
+      0.003,
+    ),
   )
   def test_error_of_the_third_round(self, text, bound):
     values = self._values()
@@ -267,17 +264,17 @@ class ErrorTest(parameterized.TestCase):
       built = baselines.parse(text).build(_info(4, leaf_sizes=(16,)))
       self.assertTrue(built.secure)
       tff.test.assert_not_contains_unsecure_aggregation(
-          built.factory.create(value_type).next
+        built.factory.create(value_type).next
       )
 
   def test_weighted_means_weigh(self):
     values = np.float32([[1, 0], [0, 1]])
     for text in ('fixed_range:bits=16,clip_range=4', 'plain_mean'):
       built = baselines.parse(text).build(
-          _info(2, weighted=True, leaf_sizes=(2,))
+        _info(2, weighted=True, leaf_sizes=(2,))
       )
       process = built.factory.create(
-          tff.TensorType(np.float32, [2]), tff.TensorType(np.float32)
+        tff.TensorType(np.float32, [2]), tff.TensorType(np.float32)
       )
       output = process.next(process.initialize(), list(values), [3.0, 1.0])
       np.testing.assert_allclose(output.result, [0.75, 0.25], atol=1e-3)

@@ -10,16 +10,20 @@ from experiments import benchmark_summary
 
 def _row(case, repeat, seconds, group='round'):
   return dict(
-      group=group, dim=8, num_clients=2, case=case, repeat=repeat,
-      seconds=seconds, process_seconds=seconds / 2,
+    group=group,
+    dim=8,
+    num_clients=2,
+    case=case,
+    repeat=repeat,
+    seconds=seconds,
+    process_seconds=seconds / 2,
   )
 
 
 class RunTest(absltest.TestCase):
-
   def test_times_every_case_of_the_local_groups(self):
     config = benchmark.Config(
-        groups=('transform', 'encode', 'decode'), dims=(1030,), repeats=2
+      groups=('transform', 'encode', 'decode'), dims=(1030,), repeats=2
     )
     rows = list(benchmark.run(config))
     for group in config.groups:
@@ -33,21 +37,22 @@ class RunTest(absltest.TestCase):
 
   def test_leaves_out_rounds_with_too_many_values(self):
     config = benchmark.Config(
-        groups=('round',), round_dims=(10,), num_clients=(11,),
-        max_round_values=100,
+      groups=('round',),
+      round_dims=(10,),
+      num_clients=(11,),
+      max_round_values=100,
     )
     self.assertEmpty(list(benchmark.run(config)))
 
 
 class SummaryTest(absltest.TestCase):
-
   def setUp(self):
     super().setUp()
     # The machine is half as fast in the last repeat; ratios do not see it.
     self._rows = [
-        _row(case, repeat, seconds * (2 if repeat == 2 else 1))
-        for repeat in range(3)
-        for case, seconds in ((benchmark_summary.PLAIN_SUM, 0.1), ('new', 0.3))
+      _row(case, repeat, seconds * (2 if repeat == 2 else 1))
+      for repeat in range(3)
+      for case, seconds in ((benchmark_summary.PLAIN_SUM, 0.1), ('new', 0.3))
     ]
 
   def test_ratios_are_taken_within_each_repeat(self):
@@ -66,8 +71,8 @@ class SummaryTest(absltest.TestCase):
 
   def test_figure_has_a_panel_for_each_group(self):
     rows = self._rows + [
-        _row(case, 0, 1.0, group='encode')
-        for case in (benchmark_summary.COPY, 'new')
+      _row(case, 0, 1.0, group='encode')
+      for case in (benchmark_summary.COPY, 'new')
     ]
     figure = benchmark_plot.figure(rows)
     titles = [axes.get_title() for axes in figure.axes]

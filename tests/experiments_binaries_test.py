@@ -33,12 +33,12 @@ FLAGS = flags.FLAGS
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CONFIGS = os.path.join(_ROOT, 'experiments', 'configs')
 _TRAINING_FLAG_FILES = (
-    'demo',
-    'fashion_iid',
-    'fashion_dirichlet',
-    'fashion_alpha',
-    'cifar_alpha',
-    'cifar_full',
+  'demo',
+  'fashion_iid',
+  'fashion_dirichlet',
+  'fashion_alpha',
+  'cifar_alpha',
+  'cifar_full',
 )
 
 
@@ -64,20 +64,20 @@ def _is_picture(path):
 def _popen(module, folder, *arguments):
   # As a user has it: pytest's configuration sets how much TensorFlow says.
   environment = {
-      k: v for k, v in os.environ.items() if k != 'TF_CPP_MIN_LOG_LEVEL'
+    k: v for k, v in os.environ.items() if k != 'TF_CPP_MIN_LOG_LEVEL'
   }
   # Files, not pipes: a worker process could hold a pipe open.
   with (
-      open(os.path.join(folder, 'out'), 'w') as out,
-      open(os.path.join(folder, 'err'), 'w') as err,
+    open(os.path.join(folder, 'out'), 'w') as out,
+    open(os.path.join(folder, 'err'), 'w') as err,
   ):
     return subprocess.Popen(
-        [sys.executable, '-m', f'experiments.{module}', *arguments],
-        cwd=_ROOT,
-        stdout=out,
-        stderr=err,
-        stdin=subprocess.DEVNULL,
-        env=environment,
+      [sys.executable, '-m', f'experiments.{module}', *arguments],
+      cwd=_ROOT,
+      stdout=out,
+      stderr=err,
+      stdin=subprocess.DEVNULL,
+      env=environment,
     )
 
 
@@ -87,11 +87,10 @@ def _read(folder, name):
 
 
 class FlagFilesTest(parameterized.TestCase):
-
   def test_every_flag_file_is_tested_here(self):
     found = {
-        os.path.basename(p)[: -len('.flags')]
-        for p in glob.glob(os.path.join(_CONFIGS, '*.flags'))
+      os.path.basename(p)[: -len('.flags')]
+      for p in glob.glob(os.path.join(_CONFIGS, '*.flags'))
     }
     self.assertContainsSubset({*_TRAINING_FLAG_FILES, 'mean_estimation'}, found)
 
@@ -101,7 +100,7 @@ class FlagFilesTest(parameterized.TestCase):
       for flag in FLAGS:
         FLAGS[flag].unparse()
       flag_groups.parse(
-          ['binary', f'--flagfile={os.path.join(_CONFIGS, name)}.flags']
+        ['binary', f'--flagfile={os.path.join(_CONFIGS, name)}.flags']
       )
       configs = flag_groups.training_configs()
     self.assertLen({json.dumps(c.asdict()) for c in configs}, len(configs))
@@ -110,12 +109,11 @@ class FlagFilesTest(parameterized.TestCase):
       # The others refuse no setting that parsing lets pass.
       if scheme.name == 'fixed_range':
         scheme.build(
-            baselines.Round(config.clients_per_round, (300, 20), seed=1)
+          baselines.Round(config.clients_per_round, (300, 20), seed=1)
         )
 
 
 class SmokeTest(absltest.TestCase):
-
   def test_demo(self):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'results')
@@ -123,11 +121,11 @@ class SmokeTest(absltest.TestCase):
     self.assertEqual(process.wait(), 0, _read(folder, 'err'))
     table = _read(folder, 'out')
     for text in (
-        'plain_mean',
-        'fixed_range',
-        'autotuned:modulus=256',
-        'autotuned:modulus=16',
-        'bits per coordinate',
+      'plain_mean',
+      'fixed_range',
+      'autotuned:modulus=256',
+      'autotuned:modulus=16',
+      'bits per coordinate',
     ):
       self.assertIn(text, table)
     self.assertTrue(_is_picture(os.path.join(output, 'demo.png')))
@@ -141,15 +139,15 @@ class SmokeTest(absltest.TestCase):
   def test_training_and_its_figures(self):
     folder = self.create_tempdir().full_path
     status = _main(
-        run_federated_training,
-        '--smoke',
-        '--quiet',
-        '--dataset=cifar10',
-        '--model=all_cnn_c',
-        '--partition=dirichlet',
-        f'--output_dir={folder}',
-        '--aggregator=plain_mean',
-        '--aggregator=fixed_range:clip_range=1',
+      run_federated_training,
+      '--smoke',
+      '--quiet',
+      '--dataset=cifar10',
+      '--model=all_cnn_c',
+      '--partition=dirichlet',
+      f'--output_dir={folder}',
+      '--aggregator=plain_mean',
+      '--aggregator=fixed_range:clip_range=1',
     )
     self.assertEqual(status, 0)
     path = os.path.join(folder, sweep.RESULTS_NAME)
@@ -158,43 +156,43 @@ class SmokeTest(absltest.TestCase):
     for figure in plot_training._FIGURES:
       picture = os.path.join(folder, f'{figure}.png')
       self.assertEqual(
-          _main(
-              plot_training,
-              f'--results={path}',
-              f'--figure={figure}',
-              f'--output={picture}',
-          ),
-          0,
+        _main(
+          plot_training,
+          f'--results={path}',
+          f'--figure={figure}',
+          f'--output={picture}',
+        ),
+        0,
       )
       self.assertTrue(_is_picture(picture))
     with self.assertRaisesRegex(
-        ValueError,
-        '^`select` must leave some rows, found none with '
-        "'seed=9'; the values of 'seed' are 1[.]$",
+      ValueError,
+      '^`select` must leave some rows, found none with '
+      "'seed=9'; the values of 'seed' are 1[.]$",
     ):
       _main(
-          plot_training,
-          f'--results={path}',
-          '--select=seed=9',
-          f'--output={folder}/never.png',
+        plot_training,
+        f'--results={path}',
+        '--select=seed=9',
+        f'--output={folder}/never.png',
       )
 
   def test_mean_estimation_and_its_figure(self):
     folder = self.create_tempdir().full_path
     arguments = (
-        '--smoke',
-        '--quiet',
-        f'--output_dir={folder}',
-        '--vectors=dense,recorded',
-        '--bits=2,8',
-        '--aggregator=fixed_range:bits={bits},clip_range={max}',
+      '--smoke',
+      '--quiet',
+      f'--output_dir={folder}',
+      '--vectors=dense,recorded',
+      '--bits=2,8',
+      '--aggregator=fixed_range:bits={bits},clip_range={max}',
     )
     self.assertEqual(_main(run_mean_estimation, *arguments), 0)
     path = os.path.join(folder, sweep.RESULTS_NAME)
     rows = results.read(path)
     self.assertEqual(
-        [r['config']['vectors'] for r in rows],
-        ['dense', 'dense', 'recorded', 'recorded'],
+      [r['config']['vectors'] for r in rows],
+      ['dense', 'dense', 'recorded', 'recorded'],
     )
     for row in rows:
       self.assertBetween(row['nmse'], 1e-6, 0.01)
@@ -203,8 +201,8 @@ class SmokeTest(absltest.TestCase):
     self.assertEqual(results.read(path), rows)
     picture = os.path.join(folder, 'picture.png')
     self.assertEqual(
-        _main(plot_mean_estimation, f'--results={path}', f'--output={picture}'),
-        0,
+      _main(plot_mean_estimation, f'--results={path}', f'--output={picture}'),
+      0,
     )
     self.assertTrue(_is_picture(picture))
 
@@ -215,21 +213,20 @@ class SmokeTest(absltest.TestCase):
 
 
 class CommandLineTest(absltest.TestCase):
-
   def test_interrupt_names_the_last_checkpoint_and_the_way_on(self):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'results')
     process = _popen(
-        'run_federated_training',
-        folder,
-        f'--output_dir={output}',
-        '--model=logistic',
-        '--num_rounds=100000',
-        '--num_clients=100',
-        '--clients_per_round=1',
-        '--checkpoint_every=2',
-        '--notensorboard',
-        '--aggregator=plain_mean',
+      'run_federated_training',
+      folder,
+      f'--output_dir={output}',
+      '--model=logistic',
+      '--num_rounds=100000',
+      '--num_clients=100',
+      '--clients_per_round=1',
+      '--checkpoint_every=2',
+      '--notensorboard',
+      '--aggregator=plain_mean',
     )
     self.addCleanup(process.kill)
     rows = results.ResultsFile(os.path.join(output, sweep.RESULTS_NAME))
@@ -239,9 +236,9 @@ class CommandLineTest(absltest.TestCase):
     self.assertEqual(process.wait(), sweep.INTERRUPTED_STATUS)
     said = _read(folder, 'err')
     self.assertRegex(
-        said,
-        r'\nInterrupted\. Last checkpoint: round \d+ in .*checkpoints.*\. '
-        rf'The same command with --output_dir={re.escape(output)} continues',
+      said,
+      r'\nInterrupted\. Last checkpoint: round \d+ in .*checkpoints.*\. '
+      rf'The same command with --output_dir={re.escape(output)} continues',
     )
     self.assertNotIn('Traceback', said)
     # The checkpoint that it names is there.
@@ -253,21 +250,21 @@ class CommandLineTest(absltest.TestCase):
     self.assertStartsWith(text, 'Summary.\n\n')
     # Other binaries of this process may have added groups of their own.
     for part in (
-        'Data:\n  --dataset=<digits|fashion_mnist|cifar10>\n',
-        '\nClients:\n',
-        '\nAggregation:\n',
-        '\nSeeds:\n',
-        '\nOutput:\n',
-        '  --[no]smoke\n',
+      'Data:\n  --dataset=<digits|fashion_mnist|cifar10>\n',
+      '\nClients:\n',
+      '\nAggregation:\n',
+      '\nSeeds:\n',
+      '\nOutput:\n',
+      '  --[no]smoke\n',
     ):
       self.assertIn(part, text)
     for wrong, right in (
-        ('--dataset=mnist', 'digits|fashion_mnist|cifar10'),
-        ('--aggregator=sum', 'must be one of plain_mean, fixed_range'),
-        ('--num_rounds=0', 'num_rounds=0'),
-        ('--seeds=a', "`seeds` must be nonnegative ints, found 'a'."),
-        ('--num_round=3', 'Did you mean: num_rounds'),
-        ('stray', "Arguments must be flags like --name=value, found 'stray'."),
+      ('--dataset=mnist', 'digits|fashion_mnist|cifar10'),
+      ('--aggregator=sum', 'must be one of plain_mean, fixed_range'),
+      ('--num_rounds=0', 'num_rounds=0'),
+      ('--seeds=a', "`seeds` must be nonnegative ints, found 'a'."),
+      ('--num_round=3', 'Did you mean: num_rounds'),
+      ('stray', "Arguments must be flags like --name=value, found 'stray'."),
     ):
       with self.subTest(wrong):
         with self.assertRaises(SystemExit) as caught, flagsaver.flagsaver():
@@ -290,11 +287,10 @@ class CommandLineTest(absltest.TestCase):
 
 
 class PlotNumbersTest(absltest.TestCase):
-
   def test_interval_is_the_t_interval(self):
     # The 0.975 quantile of Student's t with 2 degrees of freedom is 4.302653.
     self.assertAlmostEqual(
-        plots.interval_width([1.0, 2.0, 3.0]), 4.302653 / np.sqrt(3), places=5
+      plots.interval_width([1.0, 2.0, 3.0]), 4.302653 / np.sqrt(3), places=5
     )
     self.assertEqual(plots.interval_width([1.0]), 0.0)
 
@@ -305,27 +301,27 @@ class PlotNumbersTest(absltest.TestCase):
   def test_sigma_over_t_of_the_legend(self):
     # The two-sided 5 % point of the normal is 1.959964.
     self.assertIn(
-        '=0.51)',
-        plots.alpha_label('autotuned:modulus=256,wrap_probability=0.05'),
+      '=0.51)',
+      plots.alpha_label('autotuned:modulus=256,wrap_probability=0.05'),
     )
 
   def test_synthetic_vectors_are_what_their_names_say(self):
     def draw(kind):
       config = mean_estimation.Config(
-          'plain_mean', vectors=kind, num_rounds=1, num_clients=4, dim=20000
+        'plain_mean', vectors=kind, num_rounds=1, num_clients=4, dim=20000
       )
       return mean_estimation.synthetic_vectors(config)[0]
 
     for kind in ('dense', 'sparse', 'heavy_tailed', 'aligned', 'orthogonal'):
       self.assertAlmostEqual(
-          np.sqrt(np.mean(draw(kind) ** 2)), 0.01, delta=1e-6
+        np.sqrt(np.mean(draw(kind) ** 2)), 0.01, delta=1e-6
       )
     self.assertAlmostEqual(np.mean(draw('sparse') != 0), 0.01, delta=0.002)
     aligned = draw('aligned')
     self.assertGreater(np.corrcoef(aligned)[0, 1], 0.98)
     orthogonal = draw('orthogonal')
     np.testing.assert_array_equal(
-        np.count_nonzero(orthogonal, axis=0) <= 1, True
+      np.count_nonzero(orthogonal, axis=0) <= 1, True
     )
     heavy = draw('heavy_tailed')
     self.assertGreater(np.mean(heavy**4) / np.mean(heavy**2) ** 2, 6)

@@ -21,7 +21,6 @@ def _append_many(path, run, count):
 
 
 class ResultsFileTest(absltest.TestCase):
-
   def setUp(self):
     super().setUp()
     self._path = os.path.join(self.create_tempdir().full_path, 'r.jsonl')
@@ -73,8 +72,8 @@ class ResultsFileTest(absltest.TestCase):
   def test_two_processes_do_not_interleave(self):
     context = multiprocessing.get_context('spawn')
     processes = [
-        context.Process(target=_append_many, args=(self._path, run, 40))
-        for run in 'ab'
+      context.Process(target=_append_many, args=(self._path, run, 40))
+      for run in 'ab'
     ]
     for process in processes:
       process.start()
@@ -86,35 +85,34 @@ class ResultsFileTest(absltest.TestCase):
 
   def test_values_of_numpy_and_non_finite_floats_are_written(self):
     self._file.append(
-        {
-            'a': np.float32(0.5),
-            'b': np.arange(2),
-            'c': float('nan'),
-            'd': np.inf,
-            'e': (np.int64(3), True),
-        }
+      {
+        'a': np.float32(0.5),
+        'b': np.arange(2),
+        'c': float('nan'),
+        'd': np.inf,
+        'e': (np.int64(3), True),
+      }
     )
     self.assertEqual(
-        self._file.rows(),
-        [{'a': 0.5, 'b': [0, 1], 'c': 'nan', 'd': 'inf', 'e': [3, True]}],
+      self._file.rows(),
+      [{'a': 0.5, 'b': [0, 1], 'c': 'nan', 'd': 'inf', 'e': [3, True]}],
     )
 
   def test_read_joins_rows_with_their_config(self):
     self._file.append({'kind': 'run', 'run': 'a', 'config': {'seed': 1}})
     self._file.append(_round('a', 1))
     self.assertEqual(
-        results.read(self._path), [_round('a', 1, config={'seed': 1})]
+      results.read(self._path), [_round('a', 1, config={'seed': 1})]
     )
 
 
 class RunNameTest(absltest.TestCase):
-
   def test_every_setting_counts(self):
     config = {
-        'dataset': 'digits',
-        'aggregator': 'autotuned:modulus=16',
-        'seed': 1,
-        'width': 1.0,
+      'dataset': 'digits',
+      'aggregator': 'autotuned:modulus=16',
+      'seed': 1,
+      'width': 1.0,
     }
     name = results.run_name(config)
     self.assertStartsWith(name, 'digits-autotuned_modulus_16-seed1-')
@@ -123,18 +121,17 @@ class RunNameTest(absltest.TestCase):
 
 
 class EnvironmentTest(absltest.TestCase):
-
   def test_names_versions_but_not_the_host(self):
     found = results.environment()
     self.assertEqual(found['tensorflow_federated'], '0.87.0')
     self.assertNotIn(os.uname().nodename, json.dumps(found))
     for key in (
-        'package',
-        'tensorflow',
-        'numpy',
-        'python',
-        'commit',
-        'machine',
+      'package',
+      'tensorflow',
+      'numpy',
+      'python',
+      'commit',
+      'machine',
     ):
       self.assertNotEmpty(found[key])
 

@@ -18,13 +18,13 @@ from tff_autotune_secagg import simulation
 
 # Dither draws nothing but from the stored seed: rows repeat bit for bit.
 _CONFIG = federated_training.smoke(
-    federated_training.Config(
-        dataset='digits',
-        model='logistic',
-        num_clients=4,
-        clients_per_round=2,
-        aggregator='autotuned:modulus=256,rounding=dither,zeroing=false',
-    )
+  federated_training.Config(
+    dataset='digits',
+    model='logistic',
+    num_clients=4,
+    clients_per_round=2,
+    aggregator='autotuned:modulus=256,rounding=dither,zeroing=false',
+  )
 )
 _CONFIG = dataclasses.replace(_CONFIG, num_rounds=7, eval_every=2)
 
@@ -37,11 +37,11 @@ def _numbers(rows):
 
 def _sweep(folder, config=_CONFIG):
   return sweep.Sweep(
-      [config],
-      output_dir=folder,
-      checkpoint_every=3,
-      tensorboard=False,
-      quiet=True,
+    [config],
+    output_dir=folder,
+    checkpoint_every=3,
+    tensorboard=False,
+    quiet=True,
   )
 
 
@@ -50,24 +50,23 @@ def _run_sweep(folder):
 
 
 class ConfigTest(parameterized.TestCase):
-
   @parameterized.named_parameters(
-      (
-          'rounds',
-          dict(num_rounds=0),
-          r'`num_rounds` must be an int of at least 1, found 0\.',
-      ),
-      (
-          'clients',
-          dict(num_clients=5, clients_per_round=6),
-          r'`clients_per_round` must be at most `num_clients`, found 6 and 5\.',
-      ),
-      (
-          'partition',
-          dict(partition='random'),
-          r"`partition` must be 'iid' or 'dirichlet', found 'random'\.",
-      ),
-      ('aggregator', dict(aggregator='sum'), '`aggregator` must be one of .*'),
+    (
+      'rounds',
+      dict(num_rounds=0),
+      r'`num_rounds` must be an int of at least 1, found 0\.',
+    ),
+    (
+      'clients',
+      dict(num_clients=5, clients_per_round=6),
+      r'`clients_per_round` must be at most `num_clients`, found 6 and 5\.',
+    ),
+    (
+      'partition',
+      dict(partition='random'),
+      r"`partition` must be 'iid' or 'dirichlet', found 'random'\.",
+    ),
+    ('aggregator', dict(aggregator='sum'), '`aggregator` must be one of .*'),
   )
   def test_wrong_settings_are_refused(self, changes, message):
     with self.assertRaisesRegex(ValueError, f'^{message}$'):
@@ -75,7 +74,6 @@ class ConfigTest(parameterized.TestCase):
 
 
 class SamplingTest(absltest.TestCase):
-
   def test_clients_of_a_round_depend_on_seed_and_round_only(self):
     config = dataclasses.replace(_CONFIG, num_clients=50, clients_per_round=20)
     other = dataclasses.replace(config, aggregator='plain_mean', num_rounds=99)
@@ -83,27 +81,26 @@ class SamplingTest(absltest.TestCase):
       drawn = federated_training.sample_clients(config, round_num)
       self.assertLen(set(drawn), 20)
       np.testing.assert_array_equal(
-          drawn, federated_training.sample_clients(other, round_num)
+        drawn, federated_training.sample_clients(other, round_num)
       )
     self.assertFalse(
-        np.array_equal(
-            federated_training.sample_clients(config, 1),
-            federated_training.sample_clients(config, 2),
-        )
+      np.array_equal(
+        federated_training.sample_clients(config, 1),
+        federated_training.sample_clients(config, 2),
+      )
     )
 
 
 class MeasurementTest(absltest.TestCase):
-
   def test_flat_keys_and_only_small_numbers(self):
     flat = federated_training.scalar_measurements(
-        {
-            'a': {'b': np.float32(1.5), 'c': ()},
-            'd': np.arange(3),
-            'e': np.zeros(100),
-            'f': b'text',
-            'g': True,
-        }
+      {
+        'a': {'b': np.float32(1.5), 'c': ()},
+        'd': np.arange(3),
+        'e': np.zeros(100),
+        'f': b'text',
+        'g': True,
+      }
     )
     self.assertEqual(flat, {'a/b': 1.5, 'd': [0, 1, 2], 'g': True})
 
@@ -114,11 +111,10 @@ class MeasurementTest(absltest.TestCase):
 
 
 class WorkersTest(absltest.TestCase):
-
   def test_a_worker_that_does_not_answer_is_named(self):
     folder = self.create_tempdir().full_path
     runs = sweep.Sweep(
-        [_CONFIG], output_dir=folder, quiet=True, workers=['127.0.0.1:1']
+      [_CONFIG], output_dir=folder, quiet=True, workers=['127.0.0.1:1']
     )
     with self.assertRaisesRegex(SystemExit, '^--workers: .*127.0.0.1:1'):
       runs.run()
@@ -126,14 +122,13 @@ class WorkersTest(absltest.TestCase):
   def test_a_malformed_address_is_named(self):
     folder = self.create_tempdir().full_path
     runs = sweep.Sweep(
-        [_CONFIG], output_dir=folder, quiet=True, workers=['nonsense']
+      [_CONFIG], output_dir=folder, quiet=True, workers=['nonsense']
     )
     with self.assertRaisesRegex(SystemExit, '^--workers: .*nonsense'):
       runs.run()
 
 
 class ResumeTest(absltest.TestCase):
-
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
@@ -151,14 +146,14 @@ class ResumeTest(absltest.TestCase):
     self.assertEqual([r['round'] for r in self._undisturbed], list(range(1, 8)))
     # Evaluated every other round, and after the last.
     self.assertEqual(
-        [r['round'] for r in self._undisturbed if 'test_accuracy' in r],
-        [2, 4, 6, 7],
+      [r['round'] for r in self._undisturbed if 'test_accuracy' in r],
+      [2, 4, 6, 7],
     )
     for row in self._undisturbed:
       self.assertEqual(row['bits_per_coordinate'], 8)
       self.assertEqual(
-          row['bytes_per_client'],
-          federated_training.find(row, 'bytes_per_client'),
+        row['bytes_per_client'],
+        federated_training.find(row, 'bytes_per_client'),
       )
 
   def test_stopping_anywhere_and_continuing_gives_the_same_rows(self):
@@ -170,20 +165,20 @@ class ResumeTest(absltest.TestCase):
     # checkpoint of round 3 and two more rows, then not at all.
     for stop in (2, 5, 7):
       for row in federated_training.run(
-          _CONFIG, data, state_manager=manager, checkpoint_every=3
+        _CONFIG, data, state_manager=manager, checkpoint_every=3
       ):
         taken[row['round']] = row
         if row['round'] == stop:
           break
     self.assertEqual(
-        _numbers(taken[r] for r in sorted(taken)), self._undisturbed
+      _numbers(taken[r] for r in sorted(taken)), self._undisturbed
     )
 
   def test_a_killed_process_is_continued_without_a_gap_or_a_doubled_row(self):
     folder = self.create_tempdir().full_path
     path = os.path.join(folder, sweep.RESULTS_NAME)
     process = multiprocessing.get_context('spawn').Process(
-        target=_run_sweep, args=(folder,)
+      target=_run_sweep, args=(folder,)
     )
     process.start()
     # Row 4 follows the first checkpoint. If the process is faster than the
@@ -206,9 +201,9 @@ class ResumeTest(absltest.TestCase):
     with open(path, 'w') as f:
       f.writelines(lines[:3])
     with self.assertRaisesRegex(
-        ValueError,
-        '^The checkpoint of round 7 in .* must come with the rows '
-        'of all rounds before it in .*, found 2 rows[.] Restore the file',
+      ValueError,
+      '^The checkpoint of round 7 in .* must come with the rows '
+      'of all rounds before it in .*, found 2 rows[.] Restore the file',
     ):
       _sweep(folder).run()
 

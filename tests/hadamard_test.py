@@ -45,7 +45,6 @@ def _relative_error(value, expected):
 
 
 class MatrixTest(parameterized.TestCase):
-
   @parameterized.parameters(1, 2, *range(4, 89, 4), 100, 124, 128)
   def test_rows_are_orthogonal_and_entries_are_signs(self, order):
     matrix = hadamard.hadamard_matrix(order)
@@ -66,10 +65,10 @@ class MatrixTest(parameterized.TestCase):
   @parameterized.parameters(3, 6, 18, 92)
   def test_rejects_orders_without_a_construction(self, order):
     with self.assertRaisesRegex(
-        ValueError,
-        '^`order` must be 1, 2 or a multiple of 4 from the constructions of'
-        f' Sylvester and Paley, found {order}. Every multiple of 4 up to 88'
-        ' is.$',
+      ValueError,
+      '^`order` must be 1, 2 or a multiple of 4 from the constructions of'
+      f' Sylvester and Paley, found {order}. Every multiple of 4 up to 88'
+      ' is.$',
     ):
       hadamard.hadamard_matrix(order)
 
@@ -80,7 +79,6 @@ class MatrixTest(parameterized.TestCase):
 
 
 class PaddedDimTest(parameterized.TestCase):
-
   def test_is_the_smallest_order_for_every_dim_up_to_1e5(self):
     dims = np.arange(1, 100_001)
     orders = _orders_below(1 << 18)
@@ -106,12 +104,12 @@ class PaddedDimTest(parameterized.TestCase):
     self.assertLessEqual(np.mean(excess), 0.015)
 
   @parameterized.named_parameters(
-      ('one', 1, 1),
-      ('two', 2, 2),
-      ('three', 3, 4),
-      ('order_itself', 12, 12),
-      ('paper_network', _PAPER_DIM, 1_376_256),
-      ('above_2_21', 2**21 + 1, 65 * 2**15),
+    ('one', 1, 1),
+    ('two', 2, 2),
+    ('three', 3, 4),
+    ('order_itself', 12, 12),
+    ('paper_network', _PAPER_DIM, 1_376_256),
+    ('above_2_21', 2**21 + 1, 65 * 2**15),
   )
   def test_known_values(self, dim, expected):
     self.assertEqual(hadamard.padded_dim(dim), expected)
@@ -119,7 +117,7 @@ class PaddedDimTest(parameterized.TestCase):
   @parameterized.parameters(0, -1)
   def test_rejects_dim_below_one(self, dim):
     with self.assertRaisesRegex(
-        ValueError, rf'^`dim` must be an int of at least 1, found {dim} '
+      ValueError, rf'^`dim` must be an int of at least 1, found {dim} '
     ):
       hadamard.padded_dim(dim)
 
@@ -130,7 +128,6 @@ class PaddedDimTest(parameterized.TestCase):
 
 
 class FactorsTest(parameterized.TestCase):
-
   def test_every_order_up_to_2_20_is_a_product_of_small_orders(self):
     for order in _orders_below(1 << 20).tolist():
       sizes = hadamard.factors(order)
@@ -141,23 +138,22 @@ class FactorsTest(parameterized.TestCase):
 
   def test_first_factor_makes_stripes_even_where_the_order_is_large(self):
     uneven = [
-        order
-        for order in _orders_below(1 << 20).tolist()
-        if hadamard.factors(order)[0] % quantization.NUM_STRIPES
+      order
+      for order in _orders_below(1 << 20).tolist()
+      if hadamard.factors(order)[0] % quantization.NUM_STRIPES
     ]
     self.assertLess(max(uneven), 1 << 16)
 
   def test_names_the_next_order_when_there_is_no_such_one(self):
     with self.assertRaisesRegex(
-        ValueError,
-        '^`order` must be an available Hadamard order, found 1025. The next one'
-        ' is 1040.$',
+      ValueError,
+      '^`order` must be an available Hadamard order, found 1025. The next one'
+      ' is 1040.$',
     ):
       hadamard.factors(1025)
 
 
 class TransformTest(tf.test.TestCase, parameterized.TestCase):
-
   # One, two, three and four factors; symmetric and skew small matrices.
   @parameterized.parameters(1, 2, 4, 12, 20, 40, 52, 144, 1008, 1040, 1536)
   def test_matrix_is_orthonormal_with_entries_of_one_size(self, order):
@@ -169,7 +165,7 @@ class TransformTest(tf.test.TestCase, parameterized.TestCase):
   def test_equals_the_kronecker_product_in_its_documented_layout(self, order):
     sizes = hadamard.factors(order)
     kron = functools.reduce(
-        np.kron, [hadamard.hadamard_matrix(size) for size in sizes]
+      np.kron, [hadamard.hadamard_matrix(size) for size in sizes]
     ) / np.sqrt(order)
     x = np.random.default_rng(1).normal(size=order)
     expected = np.moveaxis((kron @ x).reshape(sizes), 0, -1).reshape(-1)
@@ -197,8 +193,8 @@ class TransformTest(tf.test.TestCase, parameterized.TestCase):
     self.assertNear(np.linalg.norm(y), np.linalg.norm(x), 1e-12 * len(x) ** 0.5)
 
   @parameterized.named_parameters(
-      ('largest', np.full(2**12, 1e38 / 64)),
-      ('smallest', np.eye(1, 2**12)[0] * 1e-35),
+    ('largest', np.full(2**12, 1e38 / 64)),
+    ('smallest', np.eye(1, 2**12)[0] * 1e-35),
   )
   def test_stages_stay_in_the_range_of_float32(self, x):
     x = x.astype(np.float32)
@@ -217,7 +213,7 @@ class TransformTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_accepts_a_batch_of_unknown_size(self):
     @tf.function(
-        input_signature=[tf.TensorSpec([None, 48], tf.float32)], autograph=False
+      input_signature=[tf.TensorSpec([None, 48], tf.float32)], autograph=False
     )
     def both_ways(x):
       y = hadamard.transform(x)
@@ -239,9 +235,9 @@ class TransformTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(tf.int32, tf.float16, tf.bfloat16)
   def test_rejects_other_dtypes(self, dtype):
     with self.assertRaisesWithLiteralMatch(
-        TypeError,
-        '`x` must be of dtype float32 or float64, found '
-        f'{dtype.name}. Cast it first.',
+      TypeError,
+      '`x` must be of dtype float32 or float64, found '
+      f'{dtype.name}. Cast it first.',
     ):
       hadamard.transform(tf.zeros([16], dtype))
 
@@ -251,15 +247,14 @@ class TransformTest(tf.test.TestCase, parameterized.TestCase):
       return hadamard.transform(x)
 
     with self.assertRaisesRegex(
-        ValueError, 'must have a last dimension known statically'
+      ValueError, 'must have a last dimension known statically'
     ):
       run.get_concrete_function()
 
 
 class SignsTest(tf.test.TestCase, parameterized.TestCase):
-
   @parameterized.product(
-      dim=[1, 31, 32, 33, 1000, 4096], dtype=[np.float32, np.float64]
+    dim=[1, 31, 32, 33, 1000, 4096], dtype=[np.float32, np.float64]
   )
   def test_flips_are_exact_and_self_inverse(self, dim, dtype):
     x = np.random.default_rng(dim).normal(size=dim).astype(dtype)
@@ -276,7 +271,7 @@ class SignsTest(tf.test.TestCase, parameterized.TestCase):
   @parameterized.parameters(np.int32, np.int64)
   def test_accepts_seeds_of_both_integer_types(self, dtype):
     flipped = hadamard.flip_signs(
-        np.ones(64, np.float32), np.array([1, 2], dtype)
+      np.ones(64, np.float32), np.array([1, 2], dtype)
     )
     self.assertAllEqual(np.abs(flipped), np.ones(64))
 
@@ -285,7 +280,7 @@ class SignsTest(tf.test.TestCase, parameterized.TestCase):
     dim = 2**18
     seeds = np.array([[seed, 1], [seed, 2]], np.int64)
     one, two = (
-        hadamard.flip_signs(np.ones(dim, np.float32), s).numpy() for s in seeds
+      hadamard.flip_signs(np.ones(dim, np.float32), s).numpy() for s in seeds
     )
     tolerance = stat_checks.Z * stat_checks.mean_error(1.0, dim)
     self.assertLess(abs(one.mean()), tolerance)
@@ -308,9 +303,8 @@ class SignsTest(tf.test.TestCase, parameterized.TestCase):
 
 
 class RotationTest(tf.test.TestCase, parameterized.TestCase):
-
   @parameterized.product(
-      dim=[1, 2, 5, 1000, 1024, 70_000], num_repeats=[1, 2, 3]
+    dim=[1, 2, 5, 1000, 1024, 70_000], num_repeats=[1, 2, 3]
   )
   def test_inverse_after_rotation_is_the_identity(self, dim, num_repeats):
     x = np.random.default_rng(dim).normal(size=dim).astype(np.float32)
@@ -325,14 +319,14 @@ class RotationTest(tf.test.TestCase, parameterized.TestCase):
     x = np.random.default_rng(1).normal(size=[10, 3000])
     rotated = sum(hadamard.rotate(row, _SEED, num_repeats) for row in x)
     self.assertAllClose(
-        rotated, hadamard.rotate(x.sum(axis=0), _SEED, num_repeats), atol=1e-12
+      rotated, hadamard.rotate(x.sum(axis=0), _SEED, num_repeats), atol=1e-12
     )
 
   def test_same_in_a_graph_and_under_another_seed_different(self):
     x = np.random.default_rng(2).normal(size=1000).astype(np.float32)
     graph = tf.function(hadamard.rotate, autograph=False)
     self.assertAllClose(
-        graph(x, tf.constant(_SEED)), hadamard.rotate(x, _SEED), atol=1e-6
+      graph(x, tf.constant(_SEED)), hadamard.rotate(x, _SEED), atol=1e-6
     )
     other = hadamard.rotate(x, _SEED + 1)
     self.assertNotAllClose(other, hadamard.rotate(x, _SEED), atol=1e-2)
@@ -371,14 +365,14 @@ class RotationTest(tf.test.TestCase, parameterized.TestCase):
     self.assertNear(excess_kurtosis(1), -1.0, 1e-3)  # -2 / j for j = 2.
 
   @parameterized.product(
-      num_nonzero=[1, 2, 3, 16, 200, 4000], dim=[65_536, 69_802, 100_000]
+    num_nonzero=[1, 2, 3, 16, 200, 4000], dim=[65_536, 69_802, 100_000]
   )
   def test_stripes_share_the_energy_of_a_run_of_neighbours(
-      self, num_nonzero, dim
+    self, num_nonzero, dim
   ):
     x = np.zeros(dim, np.float32)
     x[:num_nonzero] = np.random.default_rng(num_nonzero).normal(
-        size=num_nonzero
+      size=num_nonzero
     )
     z = hadamard.rotate(x, _SEED).numpy()
     shares = np.mean(np.reshape(z, [-1, 16]) ** 2, axis=0) / np.mean(z**2)
@@ -402,8 +396,8 @@ class RotationTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_inverse_rejects_a_vector_of_another_size(self):
     with self.assertRaisesWithLiteralMatch(
-        ValueError,
-        '`y` must have `padded_dim(1000)` = 1008 entries, found 1024.',
+      ValueError,
+      '`y` must have `padded_dim(1000)` = 1008 entries, found 1024.',
     ):
       hadamard.inverse_rotate(tf.zeros([1024]), _SEED, 1000)
 
@@ -431,14 +425,16 @@ print(tensors)
 
 
 class MemoryTest(absltest.TestCase):
-
   def test_holds_one_intermediate_tensor_beside_input_and_result(self):
     project = str(pathlib.Path(__file__).parent.parent)
     environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='3', PYTHONPATH=project)
     output = subprocess.run(
-        [sys.executable, '-c', _MEMORY_PROGRAM],
-        cwd=project, env=environment, check=True, capture_output=True,
-        text=True,
+      [sys.executable, '-c', _MEMORY_PROGRAM],
+      cwd=project,
+      env=environment,
+      check=True,
+      capture_output=True,
+      text=True,
     ).stdout
     self.assertLess(float(output), 2.5)
 

@@ -16,8 +16,23 @@ setUpModule = factory_conformance.set_up_context
 
 _PRIME_BELOW_2_30 = 2**30 - 35
 _MODULI = (
-    2, 3, 5, 7, 2**8 - 1, 2**8, 2**8 + 1, 2**16 - 15, 2**16, 2**16 + 1,
-    2**24 - 3, 2**24, 2**24 + 1, 3 * 2**28, _PRIME_BELOW_2_30, 2**30 - 1, 2**30,
+  2,
+  3,
+  5,
+  7,
+  2**8 - 1,
+  2**8,
+  2**8 + 1,
+  2**16 - 15,
+  2**16,
+  2**16 + 1,
+  2**24 - 3,
+  2**24,
+  2**24 + 1,
+  3 * 2**28,
+  _PRIME_BELOW_2_30,
+  2**30 - 1,
+  2**30,
 )
 
 
@@ -32,7 +47,6 @@ def _residues(modulus, num_clients, size=24):
 
 
 class ModularSumTest(parameterized.TestCase):
-
   @parameterized.parameters(*_MODULI)
   def test_equals_python_integers(self, modulus):
     factory = secure_sum.ModularSecureSumFactory(modulus=modulus)
@@ -48,7 +62,6 @@ class ModularSumTest(parameterized.TestCase):
 
 
 class ReduceTest(parameterized.TestCase):
-
   @parameterized.product(modulus=_MODULI, dtype=(tf.int32, tf.int64))
   def test_equals_python_modulo(self, modulus, dtype):
     borders = [0, 1, modulus // 2, modulus - 1, modulus, modulus + 1, 2**30]
@@ -56,19 +69,25 @@ class ReduceTest(parameterized.TestCase):
     integers = [s * x for x in borders for s in (1, -1)] + [dtype.min]
     found = quantization.reduce_modulo(tf.constant(integers, dtype), modulus)
     self.assertEqual(
-        [int(x) for x in found.numpy()], [x % modulus for x in integers]
+      [int(x) for x in found.numpy()], [x % modulus for x in integers]
     )
 
   @parameterized.parameters(*_MODULI)
   def test_centre_is_the_nearest_to_zero(self, modulus):
-    residues = sorted({0, 1 % modulus, modulus // 2, (modulus - 1) // 2,
-                       (modulus + 1) // 2 % modulus, modulus - 1})
+    residues = sorted(
+      {
+        0,
+        1 % modulus,
+        modulus // 2,
+        (modulus - 1) // 2,
+        (modulus + 1) // 2 % modulus,
+        modulus - 1,
+      }
+    )
     found = quantization.centre(tf.constant(residues, tf.int32), modulus)
     for residue, centred in zip(residues, found.numpy()):
       self.assertEqual(int(centred) % modulus, residue)
-      self.assertBetween(
-          int(centred), -(modulus // 2), (modulus - 1) // 2
-      )
+      self.assertBetween(int(centred), -(modulus // 2), (modulus - 1) // 2)
 
 
 class EncodedSumTest(parameterized.TestCase):
@@ -82,10 +101,10 @@ class EncodedSumTest(parameterized.TestCase):
     integers = rng.integers(-limit, limit + 1, size=(num_clients, 32))
     bin_size = 2.0**-7
     encoded = quantization.encode(
-        tf.constant(integers * bin_size, tf.float32),
-        tf.fill([quantization.NUM_STRIPES], bin_size),
-        tf.constant([modulus, num_clients], tf.int64),
-        modulus=modulus,
+      tf.constant(integers * bin_size, tf.float32),
+      tf.fill([quantization.NUM_STRIPES], bin_size),
+      tf.constant([modulus, num_clients], tf.int64),
+      modulus=modulus,
     )
     total = encoded.numpy().astype(object).sum(axis=0)
     residues = tf.constant([int(t) % modulus for t in total], tf.int32)

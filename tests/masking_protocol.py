@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secure aggregation by pairwise masks, small enough to read; for tests only.
 
-The protocol of Bonawitz et al. (2017, ACM CCS, "Practical Secure Aggregation for
-Privacy-Preserving Machine Learning") against a server that is curious and honest:
+The protocol of Bonawitz et al. (2017, ACM CCS, "Practical Secure Aggregation
+for Privacy-Preserving Machine Learning") against a server that is curious and
+honest:
 
     advertise   each client publishes two X25519 keys
     share       each sends every other one an encrypted Shamir share of its mask
@@ -13,9 +14,9 @@ Privacy-Preserving Machine Learning") against a server that is curious and hones
     unmask      the survivors reveal, of each client, one of the two: the seed
                 of a survivor, the mask key of one that dropped out
 
-Messages are bytes, so that their lengths are what a network would carry (without
-its own framing). Not for use: no signatures, no consistency check, nothing
-constant in time.
+Messages are bytes, so that their lengths are what a network would carry
+(without its own framing). Not for use: no signatures, no consistency check,
+nothing constant in time.
 """
 
 import math
@@ -41,7 +42,7 @@ RandomBytes = Callable[[int], bytes]
 
 
 def split_secret(
-    secret: bytes, num_shares: int, threshold: int, random_bytes: RandomBytes
+  secret: bytes, num_shares: int, threshold: int, random_bytes: RandomBytes
 ) -> List[int]:
   """Shamir shares of 32 bytes: values at 1, 2, ... of a random polynomial."""
   coefficients = [int.from_bytes(secret, 'big')]
@@ -97,7 +98,7 @@ def num_bits(modulus: int) -> int:
 def pack(residues: np.ndarray, modulus: int) -> bytes:
   """Residues as a string of `num_bits` bits each."""
   words = residues.astype('>u4').view(np.uint8).reshape([-1, 4])
-  bits = np.unpackbits(words, axis=1)[:, 32 - num_bits(modulus):]
+  bits = np.unpackbits(words, axis=1)[:, 32 - num_bits(modulus) :]
   return np.packbits(bits).tobytes()
 
 
@@ -106,7 +107,7 @@ def unpack(message: bytes, dim: int, modulus: int) -> np.ndarray:
   width = num_bits(modulus)
   bits = np.unpackbits(np.frombuffer(message, np.uint8), count=dim * width)
   words = np.zeros([dim, 32], np.uint8)
-  words[:, 32 - width:] = bits.reshape([dim, width])
+  words[:, 32 - width :] = bits.reshape([dim, width])
   return np.packbits(words, axis=1).view('>u4').reshape([-1]).astype(np.int64)
 
 
@@ -124,7 +125,7 @@ def _agree(private: bytes, public: bytes, purpose: bytes) -> bytes:
 def _public(private: bytes) -> bytes:
   key = x25519.X25519PrivateKey.from_private_bytes(private).public_key()
   return key.public_bytes(
-      serialization.Encoding.Raw, serialization.PublicFormat.Raw
+    serialization.Encoding.Raw, serialization.PublicFormat.Raw
   )
 
 
@@ -132,8 +133,12 @@ class Client:
   """One client; `index` counts from 1 and is its Shamir abscissa."""
 
   def __init__(
-      self, index: int, residues: np.ndarray, modulus: int, threshold: int,
-      random_bytes: RandomBytes = os.urandom,
+    self,
+    index: int,
+    residues: np.ndarray,
+    modulus: int,
+    threshold: int,
+    random_bytes: RandomBytes = os.urandom,
   ):
     self._index = index
     self._residues = np.asarray(residues, np.int64)
@@ -153,15 +158,15 @@ class Client:
   def share(self, advertised: Dict[int, bytes]) -> Dict[int, bytes]:
     """An encrypted message for each client, this one included."""
     self._public_keys = {
-        index: (message[:_KEY_BYTES], message[_KEY_BYTES:])
-        for index, message in advertised.items()
+      index: (message[:_KEY_BYTES], message[_KEY_BYTES:])
+      for index, message in advertised.items()
     }
     order = sorted(advertised)
     if order != list(range(1, len(order) + 1)):
       raise ValueError('Clients must be numbered 1, 2, ... without a gap.')
     parts = [
-        split_secret(s, len(order), self._threshold, self._random_bytes)
-        for s in (self._mask_key, self._self_seed)
+      split_secret(s, len(order), self._threshold, self._random_bytes)
+      for s in (self._mask_key, self._self_seed)
     ]
     messages = {}
     for index, shares in zip(order, zip(*parts)):
@@ -182,7 +187,7 @@ class Client:
       self._shares[index] = cipher.decrypt(_ZERO_NONCE, message, None)
     dim = self._residues.size
     total = self._residues + mask(
-        _derive(self._self_seed, b'self'), dim, self._modulus
+      _derive(self._self_seed, b'self'), dim, self._modulus
     )
     for index in received:
       if index != self._index:
@@ -195,13 +200,13 @@ class Client:
     """One share of each client: of its seed, or its mask key if it is gone."""
     if len(survivors) < self._threshold:
       raise ValueError(
-          f'At least {self._threshold} clients must survive, found'
-          f' {len(survivors)}.'
+        f'At least {self._threshold} clients must survive, found'
+        f' {len(survivors)}.'
       )
     shares, self._shares = self._shares, {}  # Answers once only.
     return {
-        index: s[_SHARE_BYTES:] if index in survivors else s[:_SHARE_BYTES]
-        for index, s in shares.items()
+      index: s[_SHARE_BYTES:] if index in survivors else s[:_SHARE_BYTES]
+      for index, s in shares.items()
     }
 
 
@@ -222,8 +227,11 @@ class Outcome(NamedTuple):
 
 
 def run(
-    vectors: Sequence[np.ndarray], modulus: int, threshold: int,
-    dropped: Sequence[int] = (), random_bytes: RandomBytes = os.urandom,
+  vectors: Sequence[np.ndarray],
+  modulus: int,
+  threshold: int,
+  dropped: Sequence[int] = (),
+  random_bytes: RandomBytes = os.urandom,
 ) -> Outcome:
   """Runs the protocol in this process; the server's part is this function.
 
@@ -242,8 +250,8 @@ def run(
   """
   dim = np.size(vectors[0])
   clients = {
-      i: Client(i, v, modulus, threshold, random_bytes)
-      for i, v in enumerate(vectors, 1)
+    i: Client(i, v, modulus, threshold, random_bytes)
+    for i, v in enumerate(vectors, 1)
   }
   sent = {i: {} for i in clients}
   received = {i: {} for i in clients}
@@ -270,8 +278,8 @@ def run(
     sent[i]['unmask'] = sum(map(len, answers[i].values()))
   for index in clients:
     shares = {
-        i: int.from_bytes(answers[i][index], 'big')
-        for i in list(survivors)[:threshold]
+      i: int.from_bytes(answers[i][index], 'big')
+      for i in list(survivors)[:threshold]
     }
     secret = join_shares(shares)
     if index in survivors:

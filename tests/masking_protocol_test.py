@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's residues under a real masking protocol.
 
-What a client of the package hands to the secure sum survives pairwise masking in
-Z_k: the unmasked sum is TFF's, and a masked vector alone looks uniform.
+What a client of the package hands to the secure sum survives pairwise masking
+in Z_k: the unmasked sum is TFF's, and a masked vector alone looks uniform.
 """
 
 import functools
@@ -51,7 +51,7 @@ def _encoded(modulus):
 def _run(modulus, dropped=()):
   random = np.random.default_rng([modulus, *dropped])
   return masking_protocol.run(
-      _encoded(modulus), modulus, _THRESHOLD, dropped, random.bytes
+    _encoded(modulus), modulus, _THRESHOLD, dropped, random.bytes
   )
 
 
@@ -67,7 +67,6 @@ def _uniformity(residues, modulus):
 
 
 class MaskedSumTest(parameterized.TestCase):
-
   @parameterized.parameters(*_MODULI)
   def test_unmasked_sum_is_the_modular_sum_of_tff_bit_for_bit(self, modulus):
     residues = _encoded(modulus)
@@ -88,13 +87,12 @@ class MaskedSumTest(parameterized.TestCase):
 
   def test_too_few_survivors_are_refused(self):
     with self.assertRaisesWithLiteralMatch(
-        ValueError, 'At least 4 clients must survive, found 3.'
+      ValueError, 'At least 4 clients must survive, found 3.'
     ):
       _run(3, (1, 2, 3, 4))
 
 
 class MaskedVectorTest(parameterized.TestCase):
-
   @parameterized.parameters(*_MODULI)
   def test_masked_vectors_look_uniform_and_unmasked_ones_do_not(self, modulus):
     outcome = _run(modulus, (2,))
@@ -114,7 +112,7 @@ class MaskedVectorTest(parameterized.TestCase):
     modulus = 2**8
     for index, masked in _run(modulus).masked.items():
       plain = quantization.centre(
-          tf.constant(_encoded(modulus)[index - 1]), modulus
+        tf.constant(_encoded(modulus)[index - 1]), modulus
       ).numpy()
       found = np.corrcoef(plain, masked)[0, 1]
       limit = stat_checks.Z * stat_checks.correlation_error(plain.size)
@@ -129,12 +127,11 @@ class MaskedVectorTest(parameterized.TestCase):
 
 
 class PartsTest(parameterized.TestCase):
-
   def test_prime_is_prime(self):
     # Fermat's test with twenty bases.
     for base in range(2, 22):
       self.assertEqual(
-          pow(base, masking_protocol.PRIME - 1, masking_protocol.PRIME), 1
+        pow(base, masking_protocol.PRIME - 1, masking_protocol.PRIME), 1
       )
 
   def test_any_threshold_of_shares_joins_and_one_less_does_not(self):
@@ -146,7 +143,7 @@ class PartsTest(parameterized.TestCase):
       part = {x: shares[x] for x in chosen}
       self.assertEqual(masking_protocol.join_shares(part), secret)
     self.assertNotEqual(
-        masking_protocol.join_shares({1: shares[1], 2: shares[2]}), secret
+      masking_protocol.join_shares({1: shares[1], 2: shares[2]}), secret
     )
 
   @parameterized.parameters(2, 3, 2**8, 257, 3 * 2**28, 2**30)
@@ -156,8 +153,9 @@ class PartsTest(parameterized.TestCase):
     self.assertLess(statistic, tolerance)
     again = masking_protocol.mask(b'k' * 32, 100, modulus)
     np.testing.assert_array_equal(found[:100], again)
-    self.assertTrue(np.any(found != masking_protocol.mask(
-        b'l' * 32, 20000, modulus)))
+    self.assertTrue(
+      np.any(found != masking_protocol.mask(b'l' * 32, 20000, modulus))
+    )
 
   @parameterized.parameters(2, 3, 2**8, 257, 3 * 2**28, 2**30)
   def test_packing_takes_ceil_log2_bits_and_is_undone(self, modulus):
@@ -166,14 +164,14 @@ class PartsTest(parameterized.TestCase):
     bits = int(np.ceil(np.log2(modulus)))
     self.assertLen(packed, -(-1001 * bits // 8))
     np.testing.assert_array_equal(
-        masking_protocol.unpack(packed, 1001, modulus), residues
+      masking_protocol.unpack(packed, 1001, modulus), residues
     )
 
   def test_a_client_answers_once(self):
     random = np.random.default_rng(3)
     clients = {
-        i: masking_protocol.Client(i, np.zeros(4), 8, 2, random.bytes)
-        for i in (1, 2)
+      i: masking_protocol.Client(i, np.zeros(4), 8, 2, random.bytes)
+      for i in (1, 2)
     }
     advertised = {i: c.advertise() for i, c in clients.items()}
     shared = {i: c.share(advertised) for i, c in clients.items()}

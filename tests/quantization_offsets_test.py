@@ -34,7 +34,6 @@ def _encode_by_definition(values, offsets, modulus):
 
 
 class OffsetsTest(parameterized.TestCase):
-
   @parameterized.product(seed=[1, 2, 3], dtype=[tf.float32, tf.float64])
   def test_offsets_are_uniform(self, seed, dtype):
     offsets = _offsets(seed, dtype=dtype)
@@ -63,9 +62,7 @@ class OffsetsTest(parameterized.TestCase):
       decisions = np.corrcoef(one < 0.3, two < 0.3)[0, 1]
       self.assertLess(abs(decisions), tolerance)
     # Negative control: one word in 30 used twice.
-    reused = np.where(
-        np.arange(_NUM // 4) % 30 == 0, quarters[0], quarters[1]
-    )
+    reused = np.where(np.arange(_NUM // 4) % 30 == 0, quarters[0], quarters[1])
     correlation = np.corrcoef(quarters[0], reused)[0, 1]
     self.assertGreater(correlation, tolerance)
 
@@ -83,18 +80,17 @@ class OffsetsTest(parameterized.TestCase):
 
 
 class RoundingTest(parameterized.TestCase):
-
   @parameterized.product(
-      value=[1e-5, 0.01, 0.5, -0.3, 100.25, 2.0**20 + 0.375],
-      modulus=[256, 1000, 2**30],
-      seed=[1, 2, 3],
+    value=[1e-5, 0.01, 0.5, -0.3, 100.25, 2.0**20 + 0.375],
+    modulus=[256, 1000, 2**30],
+    seed=[1, 2, 3],
   )
   def test_is_unbiased(self, value, modulus, seed):
     residues = quantization.encode(
-        tf.fill([_NUM], tf.constant(value)),
-        tf.ones([quantization.NUM_STRIPES]),
-        np.array([seed, 1], np.int64),
-        modulus=modulus,
+      tf.fill([_NUM], tf.constant(value)),
+      tf.ones([quantization.NUM_STRIPES]),
+      np.array([seed, 1], np.int64),
+      modulus=modulus,
     )
     floor = math.floor(value)
     ups = (residues.numpy().astype(np.int64) - floor) % modulus
@@ -104,8 +100,8 @@ class RoundingTest(parameterized.TestCase):
     self.assertTrue(stat_checks.is_near(ups.mean(), fraction, error))
 
   @parameterized.product(
-      modulus=[2, 3, 255, 256, 12_289, 10**6, 2**21 + 1, 10**9, 2**30],
-      dtype=[np.float32, np.float64],
+    modulus=[2, 3, 255, 256, 12_289, 10**6, 2**21 + 1, 10**9, 2**30],
+    dtype=[np.float32, np.float64],
   )
   def test_equals_its_definition_at_every_scale(self, modulus, dtype):
     seed = np.array([5, 6], np.int64)
@@ -114,13 +110,13 @@ class RoundingTest(parameterized.TestCase):
     for scale in (1e-3, 1.0, 30.0, modulus / 8, 2.0**22, 2.0**29, 1e12):
       values = (rng.normal(size=480) * scale).astype(dtype)
       residues = quantization.encode(
-          tf.constant(values),
-          tf.ones([quantization.NUM_STRIPES]),
-          seed,
-          modulus=modulus,
+        tf.constant(values),
+        tf.ones([quantization.NUM_STRIPES]),
+        seed,
+        modulus=modulus,
       ).numpy()
       offsets = quantization.uniform_offsets(
-          values.size, seed, tf.as_dtype(dtype)
+        values.size, seed, tf.as_dtype(dtype)
       ).numpy()
       expected = _encode_by_definition(values, offsets, modulus)
       for residue, wanted in zip(residues.tolist(), expected):
@@ -135,7 +131,7 @@ class RoundingTest(parameterized.TestCase):
     def encode():
       ones = tf.ones([quantization.NUM_STRIPES])
       return quantization.encode(
-          tf.constant(values), ones, seed, modulus=255
+        tf.constant(values), ones, seed, modulus=255
       ).numpy()
 
     plain = encode()
@@ -151,13 +147,12 @@ class RoundingTest(parameterized.TestCase):
     limit = 2**21
     integers = np.arange(-limit, limit + 1)
     reduced = quantization._reduce_whole(
-        tf.constant(integers, tf.float32), modulus
+      tf.constant(integers, tf.float32), modulus
     )
     np.testing.assert_array_equal(reduced, integers % modulus)
 
 
 class CentreTest(parameterized.TestCase):
-
   @parameterized.parameters(2, 3, 4, 255, 256)
   def test_is_the_nearest_of_the_class_and_ties_are_negative(self, modulus):
     centred = quantization.centre(tf.range(modulus), modulus).numpy()

@@ -36,7 +36,7 @@ def posterior_mean(x, spread: float):
 
 
 def stochastic_variance(spread: float) -> float:
-  """E f (1 - f) for the fraction f of a normal: the variance of its rounding."""
+  """E f (1 - f) for the fraction f of a normal: variance of its rounding."""
   top = 12 * spread
   edges = np.union1d(np.linspace(0, top, 40), np.arange(math.ceil(top)))
   nodes, weights = np.polynomial.legendre.leggauss(16)
@@ -44,7 +44,9 @@ def stochastic_variance(spread: float) -> float:
   z = edges[:-1, np.newaxis] + widths * (nodes + 1)
   fraction = z - np.floor(z)
   density = stats.norm.pdf(z / spread) / spread
-  return 2 * float(np.sum(widths * weights * fraction * (1 - fraction) * density))
+  return 2 * float(
+    np.sum(widths * weights * fraction * (1 - fraction) * density)
+  )
 
 
 def shared_offset_moments(spread: float, num_offsets: int = 4000):

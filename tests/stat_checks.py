@@ -37,7 +37,7 @@ def proportion_error(probability: float, num_samples: int) -> float:
 
 
 def variance_error(
-    variance: float, num_samples: int, excess_kurtosis: float = 0.0
+  variance: float, num_samples: int, excess_kurtosis: float = 0.0
 ) -> float:
   """Standard error of the unbiased sample variance (0 excess is the normal)."""
   spread = excess_kurtosis + 2.0 * num_samples / (num_samples - 1)
@@ -45,7 +45,7 @@ def variance_error(
 
 
 def stddev_error(
-    stddev: float, num_samples: int, excess_kurtosis: float = 0.0
+  stddev: float, num_samples: int, excess_kurtosis: float = 0.0
 ) -> float:
   """Standard error of the sample standard deviation, to first order."""
   return variance_error(stddev**2, num_samples, excess_kurtosis) / (2 * stddev)
@@ -74,7 +74,7 @@ def chi_square_statistic(counts, expected) -> float:
 
 
 def is_near(
-    value: float, expected: float, standard_error: float, z: float = Z
+  value: float, expected: float, standard_error: float, z: float = Z
 ) -> bool:
   """Whether `value` is within `z` standard errors of `expected`."""
   return abs(value - expected) <= z * standard_error

@@ -16,30 +16,35 @@ import tff_autotune_secagg as tas
 
 _DIM = 1500
 _PADDED = 1536
-_VALUE_TYPE = tff.to_type((
+_VALUE_TYPE = tff.to_type(
+  (
     tff.TensorType(np.float32, [_DIM - 1]),
     tff.TensorType(np.float32),
-))
+  )
+)
 _WEIGHT_TYPE = tff.TensorType(np.float32)
 
 # Intrinsics by what they do with values of clients.
 _LOCAL = {
-    'federated_apply',
-    'federated_eval_at_clients',
-    'federated_eval_at_server',
-    'federated_map',
-    'federated_map_all_equal',
-    'federated_value_at_clients',
-    'federated_value_at_server',
-    'federated_zip_at_clients',
-    'federated_zip_at_server',
+  'federated_apply',
+  'federated_eval_at_clients',
+  'federated_eval_at_server',
+  'federated_map',
+  'federated_map_all_equal',
+  'federated_value_at_clients',
+  'federated_value_at_server',
+  'federated_zip_at_clients',
+  'federated_zip_at_server',
 }
 _TO_CLIENTS = {'federated_broadcast'}
 
 _RESIDUES = ('federated_secure_modular_sum', f'int32[{_PADDED}]')
 _WIDE_RESIDUES = ('federated_secure_modular_sum', f'int64[{_PADDED}]')
 _COUNTS = ('federated_secure_sum', '<contributing=int32,rejected=int32>')
-_WEIGHT = ('federated_secure_sum', '<whole=int64,fraction=int64,rejected=int32>')
+_WEIGHT = (
+  'federated_secure_sum',
+  '<whole=int64,fraction=int64,rejected=int32>',
+)
 
 
 def _intrinsics(computation):
@@ -70,9 +75,9 @@ def _from_clients(computation):
 
 def _to_clients(computation):
   return [
-      str(type_signature.parameter.member)
-      for name, type_signature in _intrinsics(computation)
-      if name in _TO_CLIENTS
+    str(type_signature.parameter.member)
+    for name, type_signature in _intrinsics(computation)
+    if name in _TO_CLIENTS
   ]
 
 
@@ -89,10 +94,9 @@ def _ready_process(**options):
 
 
 class WhatLeavesAClientTest(parameterized.TestCase):
-
   @parameterized.named_parameters(
-      ('power_of_two', 2**8, tas.Rounding.STOCHASTIC, _RESIDUES),
-      ('other_modulus', 1000, tas.Rounding.DITHER, _WIDE_RESIDUES),
+    ('power_of_two', 2**8, tas.Rounding.STOCHASTIC, _RESIDUES),
+    ('other_modulus', 1000, tas.Rounding.DITHER, _WIDE_RESIDUES),
   )
   def test_sum_sends_residues_and_two_counts(self, modulus, rounding, residues):
     process = _sum_process(modulus, rounding=rounding)
@@ -100,13 +104,11 @@ class WhatLeavesAClientTest(parameterized.TestCase):
     self.assertEmpty(_from_clients(process.initialize))
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
 
-  @parameterized.named_parameters(
-      ('weighted', True), ('unweighted', False)
-  )
+  @parameterized.named_parameters(('weighted', True), ('unweighted', False))
   def test_mean_adds_the_weight_and_one_count(self, weighted):
     process = _ready_process(zeroing=False, weighted=weighted)
     self.assertCountEqual(
-        _from_clients(process.next), [_RESIDUES, _COUNTS, _WEIGHT]
+      _from_clients(process.next), [_RESIDUES, _COUNTS, _WEIGHT]
     )
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
 
@@ -119,12 +121,10 @@ class WhatLeavesAClientTest(parameterized.TestCase):
     # its range as well. A quantile's signal is a pair, the other a count.
     self.assertLen(leaving, 2 * 2 * 4)
     self.assertEqual(
-        {name for name, _ in leaving}, {'federated_secure_sum_bitwidth'}
+      {name for name, _ in leaving}, {'federated_secure_sum_bitwidth'}
     )
     members = [member for _, member in leaving]
-    self.assertCountEqual(
-        members, ['<int64,int64>'] * 2 + ['int32'] * 14
-    )
+    self.assertCountEqual(members, ['<int64,int64>'] * 2 + ['int32'] * 14)
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
 
   def test_clients_receive_the_round_seeds_and_the_bin_sizes(self):

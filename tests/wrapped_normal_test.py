@@ -17,7 +17,7 @@ from tff_autotune_secagg import wrapped_normal
 _NUM_ENTRIES = 2**14
 # Spread, in periods, at which the mean cosine is 5 standard errors from 0.
 _BLIND_PERIODS = math.sqrt(
-    -math.log(5 / math.sqrt(2 * _NUM_ENTRIES)) / (2 * math.pi**2)
+  -math.log(5 / math.sqrt(2 * _NUM_ENTRIES)) / (2 * math.pi**2)
 )
 _MODULI = (4, 16, 256, 4096, 2**16, 2**20)
 
@@ -25,9 +25,9 @@ _MODULI = (4, 16, 256, 4096, 2**16, 2**20)
 def _estimate_bins(samples, modulus):
   """Spread in bins by the package, of scipy samples reduced by numpy."""
   reduced = samples - modulus * np.floor(samples / modulus + 0.5)
-  versine = wrapped_normal.sum_versines(
-      tf.constant(reduced), modulus
-  ) / len(samples)
+  versine = wrapped_normal.sum_versines(tf.constant(reduced), modulus) / len(
+    samples
+  )
   return modulus * float(wrapped_normal.stddev_periods(versine)), versine
 
 
@@ -39,7 +39,6 @@ def _relative_error(periods, num_entries):
 
 
 class EstimateTest(parameterized.TestCase):
-
   @parameterized.product(modulus=_MODULI, seed=(1, 2, 3))
   def test_matches_wrapped_samples_up_to_the_blind_limit(self, modulus, seed):
     # At twice the standard errors of the limit the delta rule still holds.
@@ -47,7 +46,7 @@ class EstimateTest(parameterized.TestCase):
     z = stat_checks.z_for(len(spreads))
     for spread in spreads:
       samples = stats.norm.rvs(
-          scale=spread, size=_NUM_ENTRIES, random_state=seed
+        scale=spread, size=_NUM_ENTRIES, random_state=seed
       )
       found, _ = _estimate_bins(samples, modulus)
       tolerance = z * _relative_error(spread / modulus, _NUM_ENTRIES)
@@ -57,7 +56,7 @@ class EstimateTest(parameterized.TestCase):
   def test_negative_control_a_spread_off_by_half_is_told(self, seed):
     for spread in (0.2, 2.0, 0.9 * _BLIND_PERIODS * 16):
       samples = stats.norm.rvs(
-          scale=1.5 * spread, size=_NUM_ENTRIES, random_state=seed
+        scale=1.5 * spread, size=_NUM_ENTRIES, random_state=seed
       )
       found, _ = _estimate_bins(samples, 16)
       tolerance = stat_checks.Z * _relative_error(spread / 16, _NUM_ENTRIES)
@@ -69,8 +68,8 @@ class EstimateTest(parameterized.TestCase):
     rng = np.random.default_rng(seed)
     for spread in (0.2, 0.1 * modulus):
       samples = np.floor(
-          stats.norm.rvs(scale=spread, size=_NUM_ENTRIES, random_state=rng)
-          + rng.random(_NUM_ENTRIES)
+        stats.norm.rvs(scale=spread, size=_NUM_ENTRIES, random_state=rng)
+        + rng.random(_NUM_ENTRIES)
       )
       _, versine = _estimate_bins(samples, modulus)
       direct = 2 * np.sin(np.pi * samples / modulus) ** 2
@@ -83,7 +82,7 @@ class EstimateTest(parameterized.TestCase):
       bias = 0.03 if modulus < 16 else 0.0
       found = modulus * float(wrapped_normal.stddev_periods(versine))
       tolerance = stat_checks.Z * _relative_error(
-          observed / modulus, _NUM_ENTRIES
+        observed / modulus, _NUM_ENTRIES
       )
       self.assertLess(abs(math.log(found / observed)), tolerance + bias)
 
@@ -92,22 +91,22 @@ class EstimateTest(parameterized.TestCase):
     # float32 angles would lose a spread of 5 of 65536 bins entirely.
     samples = np.rint(stats.norm.rvs(scale=5.0, size=2**14, random_state=seed))
     versine = wrapped_normal.sum_versines(
-        tf.constant(samples, tf.float32), 2**16
+      tf.constant(samples, tf.float32), 2**16
     ) / len(samples)
     found = 2**16 * float(wrapped_normal.stddev_periods(versine))
     np.testing.assert_allclose(found, math.sqrt(np.mean(samples**2)), rtol=1e-6)
 
   @parameterized.named_parameters(
-      ('all_zero', np.zeros(100), 0.0),
-      ('all_equal_to_a_quarter', np.full(1000, 64.0), math.inf),
-      ('all_equal_to_half', np.full(1000, 128.0), math.inf),
-      ('three_of_256', np.full(1000, 3.0), None),
-      ('one_entry', np.array([5.0]), None),
+    ('all_zero', np.zeros(100), 0.0),
+    ('all_equal_to_a_quarter', np.full(1000, 64.0), math.inf),
+    ('all_equal_to_half', np.full(1000, 128.0), math.inf),
+    ('three_of_256', np.full(1000, 3.0), None),
+    ('one_entry', np.array([5.0]), None),
   )
   def test_constant_input_is_never_nan(self, samples, expected):
-    versine = wrapped_normal.sum_versines(
-        tf.constant(samples), 256
-    ) / len(samples)
+    versine = wrapped_normal.sum_versines(tf.constant(samples), 256) / len(
+      samples
+    )
     found = 256 * float(wrapped_normal.stddev_periods(versine))
     if expected is None:
       # Energy, not centre: a constant c reads as a spread of about c.
@@ -121,16 +120,15 @@ class EstimateTest(parameterized.TestCase):
     total = wrapped_normal.sum_versines(tf.zeros([0, 16]), 8)
     np.testing.assert_array_equal(total.numpy(), np.zeros(16))
     self.assertFalse(
-        bool(
-            wrapped_normal.is_readable(
-                tf.constant(0.0, tf.float64), tf.constant(0.0, tf.float64), 8
-            )
+      bool(
+        wrapped_normal.is_readable(
+          tf.constant(0.0, tf.float64), tf.constant(0.0, tf.float64), 8
         )
+      )
     )
 
 
 class BlindnessTest(parameterized.TestCase):
-
   @parameterized.product(modulus=(2, 3, 4, 16, 1000), seed=(1, 2, 3))
   def test_false_alarms_come_at_the_stated_rate(self, modulus, seed):
     # At 2.5 standard errors instead of 5, where a rate can be counted.
@@ -140,8 +138,9 @@ class BlindnessTest(parameterized.TestCase):
     versines = np.mean(2 * np.sin(np.pi * residues / modulus) ** 2, axis=1)
     with mock.patch.object(wrapped_normal, 'BLIND_Z', 2.5):
       readable = wrapped_normal.is_readable(
-          tf.constant(versines), tf.constant(float(entries), tf.float64),
-          modulus,
+        tf.constant(versines),
+        tf.constant(float(entries), tf.float64),
+        modulus,
       ).numpy()
     expected = stats.norm.sf(2.5)
     tolerance = stat_checks.Z * stat_checks.proportion_error(expected, trials)
@@ -150,8 +149,9 @@ class BlindnessTest(parameterized.TestCase):
     self.assertGreater(readable.mean(), 0.4 * expected - tolerance)
     with mock.patch.object(wrapped_normal, 'BLIND_Z', 1.8):
       wrong = wrapped_normal.is_readable(
-          tf.constant(versines), tf.constant(float(entries), tf.float64),
-          modulus,
+        tf.constant(versines),
+        tf.constant(float(entries), tf.float64),
+        modulus,
       ).numpy()
     self.assertGreater(wrong.mean(), 1.35 * expected + tolerance)
 
@@ -161,10 +161,10 @@ class BlindnessTest(parameterized.TestCase):
     # Five standard errors to each side of a cosine of five.
     for cosine, is_readable in ((10, True), (0.01, False)):
       periods = math.sqrt(
-          -math.log(cosine / math.sqrt(2 * _NUM_ENTRIES)) / (2 * math.pi**2)
+        -math.log(cosine / math.sqrt(2 * _NUM_ENTRIES)) / (2 * math.pi**2)
       )
       samples = stats.norm.rvs(
-          scale=periods * modulus, size=_NUM_ENTRIES, random_state=seed
+        scale=periods * modulus, size=_NUM_ENTRIES, random_state=seed
       )
       _, versine = _estimate_bins(samples, modulus)
       found = wrapped_normal.is_readable(versine, count, modulus)
@@ -174,23 +174,22 @@ class BlindnessTest(parameterized.TestCase):
     count = tf.constant(1e6, tf.float64)
     for versine in (1.0, 1.5, 2.0):
       self.assertFalse(
-          bool(
-              wrapped_normal.is_readable(
-                  tf.constant(versine, tf.float64), count, 16
-              )
+        bool(
+          wrapped_normal.is_readable(
+            tf.constant(versine, tf.float64), count, 16
           )
+        )
       )
 
 
 class PosteriorMeanTest(parameterized.TestCase):
-
   @parameterized.parameters(0.12, 0.15, 0.25, 0.4, 0.6)
   def test_is_the_sum_over_all_periods(self, spread):
     x = np.linspace(-0.5, 0.5, 201)
     expected = reference.posterior_mean(x, spread)
     for dtype in (tf.float64, tf.float32):
       found = wrapped_normal.posterior_mean_periods(
-          tf.constant(x[:, np.newaxis], dtype), tf.constant([spread], dtype)
+        tf.constant(x[:, np.newaxis], dtype), tf.constant([spread], dtype)
       ).numpy()[:, 0]
       np.testing.assert_allclose(found, expected, atol=3e-4)
 
@@ -198,7 +197,7 @@ class PosteriorMeanTest(parameterized.TestCase):
   def test_small_spreads_leave_all_but_the_edges_alone(self, spread):
     x = np.linspace(-0.4, 0.4, 81)
     found = wrapped_normal.posterior_mean_periods(
-        tf.constant(x[:, np.newaxis]), tf.constant([spread], tf.float64)
+      tf.constant(x[:, np.newaxis]), tf.constant([spread], tf.float64)
     ).numpy()[:, 0]
     np.testing.assert_allclose(found, x, atol=3e-3)
     inner = np.abs(x) < 0.3
@@ -208,7 +207,7 @@ class PosteriorMeanTest(parameterized.TestCase):
   def test_is_odd_finite_and_zero_at_the_edges(self, spread):
     x = np.linspace(-0.5, 0.5, 101)[:, np.newaxis].astype(np.float32)
     found = wrapped_normal.posterior_mean_periods(
-        tf.constant(x), tf.constant([spread])
+      tf.constant(x), tf.constant([spread])
     ).numpy()
     self.assertTrue(np.all(np.isfinite(found)))
     np.testing.assert_allclose(found, -found[::-1], atol=1e-6)
@@ -221,7 +220,7 @@ class PosteriorMeanTest(parameterized.TestCase):
     u = stats.norm.rvs(scale=spread, size=2**16, random_state=seed)
     x = u - np.floor(u + 0.5)
     decoded = wrapped_normal.posterior_mean_periods(
-        tf.constant(x[:, np.newaxis]), tf.constant([spread], tf.float64)
+      tf.constant(x[:, np.newaxis]), tf.constant([spread], tf.float64)
     ).numpy()[:, 0]
     errors = (decoded - u) ** 2
     for other in (x, 0.0 * x, 0.8 * decoded, 1.25 * decoded):
@@ -233,7 +232,6 @@ class PosteriorMeanTest(parameterized.TestCase):
 
 
 class NormalTest(absltest.TestCase):
-
   def test_tail_agrees_with_scipy(self):
     x = np.array([0.0, 0.5, 3.0, 8.0])
     found = wrapped_normal.normal_tail(tf.constant(x)).numpy()

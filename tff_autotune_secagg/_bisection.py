@@ -11,7 +11,7 @@ _STEPS = 45
 
 
 def bisect(
-    is_below: Callable[[tf.Tensor], tf.Tensor], low: tf.Tensor, high: tf.Tensor
+  is_below: Callable[[tf.Tensor], tf.Tensor], low: tf.Tensor, high: tf.Tensor
 ) -> tf.Tensor:
   """Returns where `is_below` turns from True to False between low and high.
 
@@ -33,6 +33,6 @@ def bisect(
 
   # A loop keeps the graph of a computation small.
   _, high = tf.while_loop(
-      lambda low, high: True, halve, (low, high), maximum_iterations=_STEPS
+    lambda low, high: True, halve, (low, high), maximum_iterations=_STEPS
   )
   return high

@@ -23,7 +23,7 @@ def _found(value: Any) -> str:
 
 
 def check_int(
-    name: str, value: Any, minimum: int, maximum: Optional[int] = None
+  name: str, value: Any, minimum: int, maximum: Optional[int] = None
 ) -> int:
   """Returns `value` as a Python int in `minimum..maximum`, or raises."""
   rule = f'`{name}` must be an int of at least {minimum}'
@@ -43,12 +43,12 @@ def check_modulus(modulus: Any) -> int:
 
 
 def check_float(
-    name: str,
-    value: Any,
-    above: float = -math.inf,
-    below: float = math.inf,
-    at_least: Optional[float] = None,
-    at_most: Optional[float] = None,
+  name: str,
+  value: Any,
+  above: float = -math.inf,
+  below: float = math.inf,
+  at_least: Optional[float] = None,
+  at_most: Optional[float] = None,
 ) -> float:
   """Returns `value` as a finite float inside the given bounds, or raises."""
   bounds = []
@@ -121,5 +121,5 @@ def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:
   """Raises ValueError unless two arguments agree."""
   if value != other:
     raise ValueError(
-        f'`{name}` must equal `{other_name}`, found {value} and {other}.'
+      f'`{name}` must equal `{other_name}`, found {value} and {other}.'
     )

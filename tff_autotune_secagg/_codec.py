@@ -18,18 +18,18 @@ from tff_autotune_secagg import wrapped_normal
 _FORMAT = 1
 
 MEASUREMENTS = (
-    'bin_size',
-    'calibrating',
-    'blind',
-    'zero_sum',
-    'modulus_too_small',
-    'sum_stddev',
-    'wrap_probability',
-    'predicted_nmse',
-    'num_clients',
-    'rejected_clients',
-    'bits_per_coordinate',
-    'bytes_per_client',
+  'bin_size',
+  'calibrating',
+  'blind',
+  'zero_sum',
+  'modulus_too_small',
+  'sum_stddev',
+  'wrap_probability',
+  'predicted_nmse',
+  'num_clients',
+  'rejected_clients',
+  'bits_per_coordinate',
+  'bytes_per_client',
 )
 
 
@@ -47,9 +47,9 @@ class Codec:
   def settings(self):
     """What a restored state must agree on."""
     return collections.OrderedDict(
-        state_format=_FORMAT,
-        modulus=self._modulus,
-        dither=int(self._rounding is quantization.Rounding.DITHER),
+      state_format=_FORMAT,
+      modulus=self._modulus,
+      dither=int(self._rounding is quantization.Rounding.DITHER),
     )
 
   def initial_tuner_state(self):
@@ -74,23 +74,23 @@ class Codec:
     is_dither = self._rounding is quantization.Rounding.DITHER
     seed = shared_seed if is_dither else _round_seed.private_seed()
     is_finite = tf.reduce_all(
-        [tf.reduce_all(tf.math.is_finite(leaf)) for leaf in leaves]
+      [tf.reduce_all(tf.math.is_finite(leaf)) for leaf in leaves]
     )
     # Not `==`: on tensors of the graphs that TFF traces it compares identities.
     is_zero = tf.reduce_all(
-        [tf.reduce_all(tf.equal(leaf, tf.zeros_like(leaf))) for leaf in leaves]
+      [tf.reduce_all(tf.equal(leaf, tf.zeros_like(leaf))) for leaf in leaves]
     )
     contributes = tf.logical_and(is_finite, tf.logical_not(is_zero))
 
     def residues():
       return [
-          quantization.encode(
-              tf.cast(leaf, _value_types.working_dtype(leaf.dtype)),
-              bin_sizes,
-              tf.random.experimental.stateless_fold_in(seed, index),
-              modulus=self._modulus,
-          )
-          for index, leaf in enumerate(leaves)
+        quantization.encode(
+          tf.cast(leaf, _value_types.working_dtype(leaf.dtype)),
+          bin_sizes,
+          tf.random.experimental.stateless_fold_in(seed, index),
+          modulus=self._modulus,
+        )
+        for index, leaf in enumerate(leaves)
       ]
 
     def nothing():
@@ -98,8 +98,8 @@ class Codec:
 
     encoded = tf.cond(contributes, residues, nothing) if leaves else []
     counts = collections.OrderedDict(
-        contributing=tf.cast(contributes, tf.int32),
-        rejected=tf.cast(tf.logical_not(is_finite), tf.int32),
+      contributing=tf.cast(contributes, tf.int32),
+      rejected=tf.cast(tf.logical_not(is_finite), tf.int32),
     )
     return _value_types.pack(encoded, value_type), counts
 
@@ -109,65 +109,61 @@ class Codec:
     num_clients = tf.cast(counts['contributing'], tf.float64)
     bin_sizes = tf.cast(self.bin_sizes(tuner_state), tf.float64)
     leaf_bins, fitted = self._fit(
-        _value_types.flatten(residues),
-        specs,
-        shared_seed,
-        num_clients,
-        bin_sizes,
+      _value_types.flatten(residues),
+      specs,
+      shared_seed,
+      num_clients,
+      bin_sizes,
     )
     calibrating = bin_sizes[-1] > bin_sizes[0]
     leaves = [
-        self._decode_leaf(bins, spec, bin_sizes, fitted, calibrating)
-        for bins, spec in zip(leaf_bins, specs)
+      self._decode_leaf(bins, spec, bin_sizes, fitted, calibrating)
+      for bins, spec in zip(leaf_bins, specs)
     ]
     next_tuner_state = collections.OrderedDict()
     bin_size = tf.constant(self._bin_size) if self._tuner is None else None
     if self._tuner is not None:
       next_tuner_state = self._tuner.next_state(
-          tuner_state, fitted, num_clients
+        tuner_state, fitted, num_clients
       )
       bin_size = tuner_state['bin_size']
     has_clients = num_clients > 0.0
-    error = tuning.round_nmse(
-        fitted, bin_sizes, self._modulus, self._decoding
-    )
+    error = tuning.round_nmse(fitted, bin_sizes, self._modulus, self._decoding)
     bits = max(1, math.ceil(math.log2(self._modulus)))
     entries = sum(spec.shape.num_elements() for spec in specs)
     values = dict(
-        bin_size=bin_size,
-        calibrating=calibrating,
-        blind=tf.logical_and(fitted.is_blind, has_clients),
-        zero_sum=fitted.is_zero,
-        modulus_too_small=tuning.modulus_is_too_small(
-            num_clients,
-            modulus=self._modulus,
-            wrap_probability=(
-                None if self._tuner is None else self._tuner.wrap_probability
-            ),
-            rounding=self._rounding,
-            decoding=self._decoding,
+      bin_size=bin_size,
+      calibrating=calibrating,
+      blind=tf.logical_and(fitted.is_blind, has_clients),
+      zero_sum=fitted.is_zero,
+      modulus_too_small=tuning.modulus_is_too_small(
+        num_clients,
+        modulus=self._modulus,
+        wrap_probability=(
+          None if self._tuner is None else self._tuner.wrap_probability
         ),
-        sum_stddev=tf.cast(fitted.sum_stddev, tf.float32),
-        wrap_probability=tf.cast(
-            tuning.wrap_probability(fitted, bin_sizes, self._modulus),
-            tf.float32,
-        ),
-        predicted_nmse=tf.cast(error, tf.float32),
-        num_clients=counts['contributing'],
-        rejected_clients=counts['rejected'],
-        bits_per_coordinate=tf.constant(bits, tf.int32),
-        bytes_per_client=tf.constant((entries * bits + 7) // 8, tf.int64),
+        rounding=self._rounding,
+        decoding=self._decoding,
+      ),
+      sum_stddev=tf.cast(fitted.sum_stddev, tf.float32),
+      wrap_probability=tf.cast(
+        tuning.wrap_probability(fitted, bin_sizes, self._modulus),
+        tf.float32,
+      ),
+      predicted_nmse=tf.cast(error, tf.float32),
+      num_clients=counts['contributing'],
+      rejected_clients=counts['rejected'],
+      bits_per_coordinate=tf.constant(bits, tf.int32),
+      bytes_per_client=tf.constant((entries * bits + 7) // 8, tf.int64),
     )
-    measurements = collections.OrderedDict(
-        (k, values[k]) for k in MEASUREMENTS
-    )
+    measurements = collections.OrderedDict((k, values[k]) for k in MEASUREMENTS)
     return _value_types.pack(leaves, value_type), next_tuner_state, measurements
 
   def _fit(self, residues, specs, shared_seed, num_clients, bin_sizes):
     """Returns the centred bins of each leaf and one fit for all of them."""
     leaf_bins = []
     counts = raw_versines = decoded_versines = tf.zeros(
-        [quantization.NUM_STRIPES], tf.float64
+      [quantization.NUM_STRIPES], tf.float64
     )
     for index, (leaf, spec) in enumerate(zip(residues, specs)):
       size = spec.shape.num_elements()
@@ -175,12 +171,12 @@ class Codec:
         leaf_bins.append(None)
         continue
       bins = quantization.centred_bins(
-          leaf,
-          tf.random.experimental.stateless_fold_in(shared_seed, index),
-          num_clients,
-          modulus=self._modulus,
-          rounding=self._rounding,
-          dtype=_value_types.working_dtype(spec.dtype),
+        leaf,
+        tf.random.experimental.stateless_fold_in(shared_seed, index),
+        num_clients,
+        modulus=self._modulus,
+        rounding=self._rounding,
+        dtype=_value_types.working_dtype(spec.dtype),
       )
       # Dither reads padding as arbitrary numbers; the fit must not see them.
       flat = quantization.from_stripes(bins, tf.TensorShape([size]))
@@ -192,18 +188,18 @@ class Codec:
       if self._rounding is quantization.Rounding.DITHER:
         raw = quantization.centre(quantization.to_stripes(leaf), self._modulus)
         raw_versines += wrapped_normal.sum_versines(
-            tf.cast(raw, bins.dtype), self._modulus
+          tf.cast(raw, bins.dtype), self._modulus
         )
       else:
         raw_versines += own
     fitted = fitting.fit(
-        raw_versines,
-        decoded_versines,
-        counts,
-        bin_sizes,
-        num_clients,
-        modulus=self._modulus,
-        rounding=self._rounding,
+      raw_versines,
+      decoded_versines,
+      counts,
+      bin_sizes,
+      num_clients,
+      modulus=self._modulus,
+      rounding=self._rounding,
     )
     return leaf_bins, fitted
 

@@ -23,17 +23,15 @@ def private_seed() -> tf.Tensor:
   kernel seeds itself from the system's entropy.
   """
   return tf.raw_ops.RandomUniformInt(
-      shape=[2],
-      minval=tf.constant(tf.int64.min),
-      maxval=tf.constant(tf.int64.max),
-      seed=0,
-      seed2=0,
+    shape=[2],
+    minval=tf.constant(tf.int64.min),
+    maxval=tf.constant(tf.int64.max),
+    seed=0,
+    seed2=0,
   )
 
 
-def initial_state(
-    seed: Optional[int], stream: int
-) -> collections.OrderedDict:
+def initial_state(seed: Optional[int], stream: int) -> collections.OrderedDict:
   """Returns the state before the first round.
 
   Args:
@@ -58,5 +56,5 @@ def round_seed(state: collections.OrderedDict) -> tf.Tensor:
 def next_state(state: collections.OrderedDict) -> collections.OrderedDict:
   """Returns the state for the round after."""
   return collections.OrderedDict(
-      seed=state['seed'], round=state['round'] + tf.constant(1, tf.int64)
+    seed=state['seed'], round=state['round'] + tf.constant(1, tf.int64)
   )

@@ -18,20 +18,20 @@ REFUSAL = 'The state was written with'
 def as_state(settings: Mapping[str, int]) -> collections.OrderedDict:
   """Returns the settings as named int64 scalars."""
   return collections.OrderedDict(
-      (name, tf.constant(value, tf.int64)) for name, value in settings.items()
+    (name, tf.constant(value, tf.int64)) for name, value in settings.items()
   )
 
 
 def refusal(name: str, found: Any, owner: str, wanted: Any) -> str:
   """Returns the one sentence that refuses a state with another setting."""
   return (
-      f'{REFUSAL} `{name}` {found}, but this {owner} has `{name}` {wanted}:'
-      ' start from `initialize()` or use the settings of the checkpoint.'
+    f'{REFUSAL} `{name}` {found}, but this {owner} has `{name}` {wanted}:'
+    ' start from `initialize()` or use the settings of the checkpoint.'
   )
 
 
 def checked(
-    state: collections.OrderedDict, settings: Mapping[str, int], owner: str
+  state: collections.OrderedDict, settings: Mapping[str, int], owner: str
 ) -> collections.OrderedDict:
   """Returns settings found in a state, after checking that they are these.
 
@@ -54,5 +54,5 @@ def checked(
     checks.append(tf.debugging.Assert(tf.equal(state[name], wanted), [message]))
   with tf.control_dependencies([c for c in checks if c is not None]):
     return collections.OrderedDict(
-        (name, tf.identity(state[name])) for name in settings
+      (name, tf.identity(state[name])) for name in settings
     )

@@ -20,7 +20,7 @@ _INTEGERS = (tf.int32, tf.int64)
 
 
 def _leaf_types(
-    value_type: tff.Type, path: str = ''
+  value_type: tff.Type, path: str = ''
 ) -> List[Tuple[str, tff.Type]]:
   """Returns (path, type) of every leaf, in order."""
   if not isinstance(value_type, tff.StructType):
@@ -58,21 +58,21 @@ def check_integers(value_type: tff.Type) -> None:
 def leaf_specs(value_type: tff.Type) -> List[tf.TensorSpec]:
   """Returns the spec of every leaf, in order."""
   return [
-      tf.TensorSpec(leaf.shape, tf.as_dtype(leaf.dtype))
-      for _, leaf in _leaf_types(value_type)
+    tf.TensorSpec(leaf.shape, tf.as_dtype(leaf.dtype))
+    for _, leaf in _leaf_types(value_type)
   ]
 
 
 def map_leaf_types(
-    fn: Callable[[tf.TensorSpec], tf.TensorSpec], value_type: tff.Type
+  fn: Callable[[tf.TensorSpec], tf.TensorSpec], value_type: tff.Type
 ) -> tff.Type:
   """Returns `value_type` with `fn` applied to the spec of every leaf."""
   if isinstance(value_type, tff.TensorType):
     spec = fn(tf.TensorSpec(value_type.shape, tf.as_dtype(value_type.dtype)))
     return tff.TensorType(spec.dtype.as_numpy_dtype, spec.shape.as_list())
   elements = [
-      (name, map_leaf_types(fn, element))
-      for name, element in tff.structure.iter_elements(value_type)
+    (name, map_leaf_types(fn, element))
+    for name, element in tff.structure.iter_elements(value_type)
   ]
   if isinstance(value_type, tff.StructWithPythonType):
     return tff.StructWithPythonType(elements, value_type.python_container)

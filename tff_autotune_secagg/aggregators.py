@@ -51,16 +51,16 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
   """
 
   def __init__(
-      self,
-      *,
-      modulus: int,
-      wrap_probability: Optional[float] = None,
-      num_clients: Optional[int] = None,
-      rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-      decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-      num_repeats: int = 1,
-      drift: float = bin_size.DEFAULT_DRIFT,
-      seed: Optional[int] = None,
+    self,
+    *,
+    modulus: int,
+    wrap_probability: Optional[float] = None,
+    num_clients: Optional[int] = None,
+    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+    num_repeats: int = 1,
+    drift: float = bin_size.DEFAULT_DRIFT,
+    seed: Optional[int] = None,
   ):
     """Initializes the factory.
 
@@ -86,33 +86,33 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
     """
     modulus = _checks.check_modulus(modulus)
     tuner = tuning.WrappedNormalTuner(
-        modulus=modulus,
-        wrap_probability=wrap_probability,
-        rounding=rounding,
-        decoding=decoding,
-        drift=drift,
+      modulus=modulus,
+      wrap_probability=wrap_probability,
+      rounding=rounding,
+      decoding=decoding,
+      drift=drift,
     )
     if num_clients is not None:
       _check_cohort(
-          _checks.check_int('num_clients', num_clients, 1),
-          modulus,
-          wrap_probability,
-          rounding,
-          decoding,
+        _checks.check_int('num_clients', num_clients, 1),
+        modulus,
+        wrap_probability,
+        rounding,
+        decoding,
       )
     quantize = quantize_mod.QuantizeModFactory(
-        secure_sum.ModularSecureSumFactory(modulus=modulus),
-        modulus=modulus,
-        bin_size=tuner,
-        rounding=rounding,
-        decoding=decoding,
-        seed=seed,
+      secure_sum.ModularSecureSumFactory(modulus=modulus),
+      modulus=modulus,
+      bin_size=tuner,
+      rounding=rounding,
+      decoding=decoding,
+      seed=seed,
     )
     self._factory = flatten.FlattenFactory(
-        rotation.HadamardRotationFactory(
-            quantize, num_repeats=num_repeats, seed=seed
-        ),
-        min_dim=MIN_DIM,
+      rotation.HadamardRotationFactory(
+        quantize, num_repeats=num_repeats, seed=seed
+      ),
+      min_dim=MIN_DIM,
     )
 
   def create(self, value_type) -> tff.templates.AggregationProcess:
@@ -133,48 +133,48 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
 def _check_cohort(num_clients, modulus, wrap_probability, rounding, decoding):
   """Raises ValueError if the planner says the modulus is too small."""
   options = dict(
-      wrap_probability=wrap_probability, rounding=rounding, decoding=decoding
+    wrap_probability=wrap_probability, rounding=rounding, decoding=decoding
   )
   lacking = bin_size.shortage(
-      tf.constant(num_clients, tf.float64), modulus, **options
+    tf.constant(num_clients, tf.float64), modulus, **options
   )
   limit = bin_size.MAX_PREDICTED_NMSE
   if lacking.error:
     error = bin_size.predicted_nmse(
-        num_clients=num_clients, modulus=modulus, **options
+      num_clients=num_clients, modulus=modulus, **options
     )
     reason = (
-        f'the predicted error is {error:.2g} of the energy of the sum, above'
-        f' {limit:g}'
+      f'the predicted error is {error:.2g} of the energy of the sum, above'
+      f' {limit:g}'
     )
   elif lacking.rule:
     reason = f'no bin size has `wrap_probability` {wrap_probability:g}'
   elif lacking.dither:
     reason = (
-        'they may differ by less than a bin, where dither lets their errors add'
+      'they may differ by less than a bin, where dither lets their errors add'
     )
   else:
     return
   fit = bin_size.plan_modulus(num_clients, limit, **options)
   raise ValueError(
-      f'`modulus` {modulus} is too small for `num_clients` {num_clients}:'
-      f' {reason}. Raise `modulus` to {fit} or more, or lower `num_clients`.'
+    f'`modulus` {modulus} is too small for `num_clients` {num_clients}:'
+    f' {reason}. Raise `modulus` to {fit} or more, or lower `num_clients`.'
   )
 
 
 def autotuned_secure_aggregator(
-    *,
-    modulus: int = 2**8,
-    wrap_probability: Optional[float] = None,
-    zeroing: bool = True,
-    clipping: bool = False,
-    weighted: bool = True,
-    num_clients: Optional[int] = None,
-    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-    num_repeats: int = 1,
-    drift: float = bin_size.DEFAULT_DRIFT,
-    seed: Optional[int] = None,
+  *,
+  modulus: int = 2**8,
+  wrap_probability: Optional[float] = None,
+  zeroing: bool = True,
+  clipping: bool = False,
+  weighted: bool = True,
+  num_clients: Optional[int] = None,
+  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+  num_repeats: int = 1,
+  drift: float = bin_size.DEFAULT_DRIFT,
+  seed: Optional[int] = None,
 ) -> tff.aggregators.AggregationFactory:
   """Secure mean of model updates, for `model_aggregator=` of TFF's builders.
 
@@ -217,14 +217,14 @@ def autotuned_secure_aggregator(
   _checks.check_bool('clipping', clipping)
   _checks.check_bool('weighted', weighted)
   factory = AutotunedSecureSumFactory(
-      modulus=modulus,
-      wrap_probability=wrap_probability,
-      num_clients=num_clients,
-      rounding=rounding,
-      decoding=decoding,
-      num_repeats=num_repeats,
-      drift=drift,
-      seed=seed,
+    modulus=modulus,
+    wrap_probability=wrap_probability,
+    num_clients=num_clients,
+    rounding=rounding,
+    decoding=decoding,
+    num_repeats=num_repeats,
+    drift=drift,
+    seed=seed,
   )
   if weighted:
     factory = mean.SecureMeanFactory(factory)
@@ -232,17 +232,15 @@ def autotuned_secure_aggregator(
     factory = mean.SecureUnweightedMeanFactory(factory)
   if clipping:
     factory = tff.aggregators.clipping_factory(
-        _norm_quantile(1.0, 0.8, 0.2),
-        factory,
-        clipped_count_sum_factory=_secure_count(),
+      _norm_quantile(1.0, 0.8, 0.2),
+      factory,
+      clipped_count_sum_factory=_secure_count(),
     )
   if zeroing:
     factory = tff.aggregators.zeroing_factory(
-        _norm_quantile(
-            10.0, 0.98, math.log(10.0), multiplier=2.0, increment=1.0
-        ),
-        factory,
-        zeroed_count_sum_factory=_secure_count(),
+      _norm_quantile(10.0, 0.98, math.log(10.0), multiplier=2.0, increment=1.0),
+      factory,
+      zeroed_count_sum_factory=_secure_count(),
     )
   return factory
 
@@ -250,16 +248,16 @@ def autotuned_secure_aggregator(
 def _norm_quantile(initial_estimate, target_quantile, learning_rate, **options):
   """Returns a secure quantile estimate with the settings of TFF's defaults."""
   return tff.aggregators.PrivateQuantileEstimationProcess.no_noise(
-      initial_estimate=initial_estimate,
-      target_quantile=target_quantile,
-      learning_rate=learning_rate,
-      secure_estimation=True,
-      **options,
+    initial_estimate=initial_estimate,
+    target_quantile=target_quantile,
+    learning_rate=learning_rate,
+    secure_estimation=True,
+    **options,
   )
 
 
 def _secure_count():
   """Returns the secure sum of zeros and ones."""
   return tff.aggregators.SecureSumFactory(
-      upper_bound_threshold=1, lower_bound_threshold=0
+    upper_bound_threshold=1, lower_bound_threshold=0
   )

@@ -66,7 +66,7 @@ def _wrap_error_table(decoding: quantization.Decoding) -> np.ndarray:
 
 
 def wrap_error(
-    half_period: tf.Tensor, decoding: quantization.Decoding
+  half_period: tf.Tensor, decoding: quantization.Decoding
 ) -> tf.Tensor:
   """Returns A(r) or B(r) of this module's equations, float64, interpolated."""
   values = _wrap_error_table(decoding)
@@ -79,9 +79,9 @@ def wrap_error(
 
 
 def nmse(
-    half_period: tf.Tensor,
-    noise_share: tf.Tensor,
-    decoding: quantization.Decoding,
+  half_period: tf.Tensor,
+  noise_share: tf.Tensor,
+  decoding: quantization.Decoding,
 ) -> tf.Tensor:
   """Returns the error of a round with the given r and f, float64.
 
@@ -108,15 +108,15 @@ class Operation(NamedTuple):
 
 
 def operation(
-    half_period: tf.Tensor,
-    num_clients: tf.Tensor,
-    modulus: int,
-    rounding: quantization.Rounding,
+  half_period: tf.Tensor,
+  num_clients: tf.Tensor,
+  modulus: int,
+  rounding: quantization.Rounding,
 ) -> Operation:
   """Finds the bin size at which half a period is r observed spreads.
 
-  Solves (k b / 2 r)^2 = sigma^2 + n b^2 v(sigma / (sqrt(n) b)) for b / sigma. With
-  v constant this is b = 2 r sigma / sqrt(k^2 - 4 r^2 n v).
+  Solves (k b / 2 r)^2 = sigma^2 + n b^2 v(sigma / (sqrt(n) b)) for b / sigma.
+  With v constant this is b = 2 r sigma / sqrt(k^2 - 4 r^2 n v).
 
   Args:
     half_period: float64 tensor, r.
@@ -132,7 +132,7 @@ def operation(
 
   def noise(bin_per_client):
     variance = rounding_noise.decoded_variance(
-        1.0 / bin_per_client, num_clients, rounding
+      1.0 / bin_per_client, num_clients, rounding
     )
     return tf.square(bin_per_client) * variance
 
@@ -152,18 +152,18 @@ def operation(
   b = tf.exp(_bisection.bisect(is_short, low, high))
   observed = 1.0 + noise(b)
   return Operation(
-      half_period=period(b) / 2 / tf.sqrt(observed),
-      bin_per_stddev=b / root,
-      noise_share=noise(b) / observed,
+    half_period=period(b) / 2 / tf.sqrt(observed),
+    bin_per_stddev=b / root,
+    noise_share=noise(b) / observed,
   )
 
 
 def best_operation(
-    num_clients: tf.Tensor,
-    modulus: int,
-    rounding: quantization.Rounding,
-    decoding: quantization.Decoding,
-    drift: float,
+  num_clients: tf.Tensor,
+  modulus: int,
+  rounding: quantization.Rounding,
+  decoding: quantization.Decoding,
+  drift: float,
 ) -> Operation:
   """Returns the `Operation` of least expected error if sigma drifts.
 
@@ -182,7 +182,7 @@ def best_operation(
     Scalars.
   """
   candidates = operation(
-      tf.constant(_HALF_PERIODS, tf.float64), num_clients, modulus, rounding
+    tf.constant(_HALF_PERIODS, tf.float64), num_clients, modulus, rounding
   )
   nodes, weights = np.polynomial.hermite_e.hermegauss(9)
   growth = tf.constant(np.exp(drift * nodes), tf.float64)
@@ -193,7 +193,7 @@ def best_operation(
   noise = tf.square(b) * variance  # In units of sigma^2 before the drift.
   observed = tf.square(growth) + noise
   half_period = candidates.half_period[:, tf.newaxis] / tf.sqrt(
-      observed * (1.0 - share)
+    observed * (1.0 - share)
   )
   errors = nmse(half_period, noise / observed, decoding) * tf.square(growth)
   best = tf.argmin(tf.reduce_sum(errors * weights, axis=1))
@@ -201,15 +201,15 @@ def best_operation(
 
 
 def fixed_operation(
-    wrap_probability: float,
-    num_clients: tf.Tensor,
-    modulus: int,
-    rounding: quantization.Rounding,
+  wrap_probability: float,
+  num_clients: tf.Tensor,
+  modulus: int,
+  rounding: quantization.Rounding,
 ) -> Operation:
   """Returns the fixed point of the paper's rule b = 2 z sigma_tot / (k - 1)."""
   half_period = half_period_for(wrap_probability) * modulus / (modulus - 1)
   return operation(
-      tf.constant(half_period, tf.float64), num_clients, modulus, rounding
+    tf.constant(half_period, tf.float64), num_clients, modulus, rounding
   )
 
 
@@ -220,17 +220,17 @@ def half_period_for(wrap_probability: float) -> float:
 
 
 def rule_has_fixed_point(
-    wrap_probability: float,
-    num_clients: tf.Tensor,
-    modulus: int,
-    rounding: quantization.Rounding,
+  wrap_probability: float,
+  num_clients: tf.Tensor,
+  modulus: int,
+  rounding: quantization.Rounding,
 ) -> tf.Tensor:
   """Tells whether the paper's rule converges: k - 1 > 2 z sqrt(n v), bool.
 
   Rounding of variance v each, 1/6 or 1/12, then grows less than the bins.
   """
   variance = rounding_noise.decoded_variance(
-      tf.constant(1e3, tf.float64), num_clients, rounding
+    tf.constant(1e3, tf.float64), num_clients, rounding
   )
   quantile = half_period_for(wrap_probability)
   return modulus - 1 > 2.0 * quantile * tf.sqrt(num_clients * variance)
@@ -253,11 +253,11 @@ class Shortage(NamedTuple):
 
 
 def shortage(
-    num_clients: tf.Tensor,
-    modulus: int,
-    wrap_probability: Optional[float],
-    rounding: quantization.Rounding,
-    decoding: quantization.Decoding,
+  num_clients: tf.Tensor,
+  modulus: int,
+  wrap_probability: Optional[float],
+  rounding: quantization.Rounding,
+  decoding: quantization.Decoding,
 ) -> Shortage:
   """Tells why no bin size serves this many clients well, if so.
 
@@ -279,7 +279,7 @@ def shortage(
   else:
     found = fixed_operation(wrap_probability, clients, modulus, rounding)
     rule = tf.logical_not(
-        rule_has_fixed_point(wrap_probability, clients, modulus, rounding)
+      rule_has_fixed_point(wrap_probability, clients, modulus, rounding)
     )
   dither = never
   if rounding is quantization.Rounding.DITHER:
@@ -293,7 +293,7 @@ def shortage(
 
 
 def _planned(
-    num_clients, modulus, wrap_probability, rounding, decoding, drift
+  num_clients, modulus, wrap_probability, rounding, decoding, drift
 ) -> Operation:
   """Checks the planner's arguments and returns the operation they lead to."""
   num_clients = _checks.check_int('num_clients', num_clients, 1)
@@ -315,12 +315,12 @@ def check_tuning(wrap_probability: Optional[float], drift: float) -> None:
 
 
 def optimal_wrap_probability(
-    *,
-    num_clients: int,
-    modulus: int,
-    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-    drift: float = DEFAULT_DRIFT,
+  *,
+  num_clients: int,
+  modulus: int,
+  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+  drift: float = DEFAULT_DRIFT,
 ) -> float:
   """Returns the wrap probability of least expected error.
 
@@ -342,13 +342,13 @@ def optimal_wrap_probability(
 
 
 def predicted_nmse(
-    *,
-    num_clients: int,
-    modulus: int,
-    wrap_probability: Optional[float] = None,
-    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-    drift: float = DEFAULT_DRIFT,
+  *,
+  num_clients: int,
+  modulus: int,
+  wrap_probability: Optional[float] = None,
+  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+  drift: float = DEFAULT_DRIFT,
 ) -> float:
   """Predicts the error of a round once the tuner knows the updates' size.
 
@@ -371,19 +371,19 @@ def predicted_nmse(
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
   found = _planned(
-      num_clients, modulus, wrap_probability, rounding, decoding, drift
+    num_clients, modulus, wrap_probability, rounding, decoding, drift
   )
   return float(nmse(found.half_period, found.noise_share, decoding))
 
 
 def plan_modulus(
-    num_clients: int,
-    target_nmse: float,
-    *,
-    wrap_probability: Optional[float] = None,
-    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-    drift: float = DEFAULT_DRIFT,
+  num_clients: int,
+  target_nmse: float,
+  *,
+  wrap_probability: Optional[float] = None,
+  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+  drift: float = DEFAULT_DRIFT,
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
 
@@ -410,28 +410,26 @@ def plan_modulus(
   """
   _checks.check_float('target_nmse', target_nmse, above=0, below=1)
   options = dict(
-      wrap_probability=wrap_probability,
-      rounding=rounding,
-      decoding=decoding,
-      drift=drift,
+    wrap_probability=wrap_probability,
+    rounding=rounding,
+    decoding=decoding,
+    drift=drift,
   )
   for bits in range(2, 31):
-    error = predicted_nmse(
-        num_clients=num_clients, modulus=2**bits, **options
-    )
+    error = predicted_nmse(num_clients=num_clients, modulus=2**bits, **options)
     if error > target_nmse:
       continue
     lacking = shortage(
-        tf.constant(num_clients, tf.float64),
-        2**bits,
-        wrap_probability,
-        rounding,
-        decoding,
+      tf.constant(num_clients, tf.float64),
+      2**bits,
+      wrap_probability,
+      rounding,
+      decoding,
     )
     if not any(bool(reason) for reason in lacking):
       return 2**bits
   raise ValueError(
-      f'`target_nmse` {target_nmse:g} is out of reach for {num_clients} clients:'
-      f' 30 bits give {error:.2g}. Raise `target_nmse`'
-      + ('.' if wrap_probability is None else ' or leave out `wrap_probability`.')
+    f'`target_nmse` {target_nmse:g} is out of reach for {num_clients} clients:'
+    f' 30 bits give {error:.2g}. Raise `target_nmse`'
+    + ('.' if wrap_probability is None else ' or leave out `wrap_probability`.')
   )

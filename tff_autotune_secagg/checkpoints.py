@@ -32,7 +32,7 @@ def check_state(process: Any, state: Any) -> None:
 
 
 async def load_latest_state(
-    state_manager: tff.program.ProgramStateManager, process: Any
+  state_manager: tff.program.ProgramStateManager, process: Any
 ) -> Tuple[Any, int]:
   """Loads the newest state of a process.
 
@@ -53,8 +53,8 @@ async def load_latest_state(
   except (TypeError, ValueError):
     # TFF's message is both structures in full.
     raise ValueError(
-        'The checkpoint must have the fields of the process, found others: it'
-        ' was written by another kind or version of it.'
+      'The checkpoint must have the fields of the process, found others: it'
+      ' was written by another kind or version of it.'
     ) from None
   if not version:
     return initial, 0
@@ -64,8 +64,8 @@ async def load_latest_state(
 
 def _leaves(state: Any) -> Dict[str, np.ndarray]:
   return {
-      '/'.join(map(str, path)): np.asarray(leaf)
-      for path, leaf in tree.flatten_with_path(state)
+    '/'.join(map(str, path)): np.asarray(leaf)
+    for path, leaf in tree.flatten_with_path(state)
   }
 
 
@@ -77,18 +77,18 @@ def _check_like(wanted_state, state):
     if parents and parents[-1] == 'settings':
       if wanted[path] != found[path]:
         raise ValueError(
-            _settings.refusal(name, found[path], 'process', wanted[path])
+          _settings.refusal(name, found[path], 'process', wanted[path])
         )
   for path in sorted(wanted.keys() ^ found.keys()):
     kind = 'lacks' if path in wanted else 'has besides'
     raise ValueError(
-        f'`state` must have the fields of `process`, found that it {kind}'
-        f' {path!r}.'
+      f'`state` must have the fields of `process`, found that it {kind}'
+      f' {path!r}.'
     )
   for path, leaf in wanted.items():
     other = found[path]
     if (leaf.shape, leaf.dtype) != (other.shape, other.dtype):
       raise ValueError(
-          f'`state` must hold {leaf.dtype}{list(leaf.shape)} at {path!r}, found'
-          f' {other.dtype}{list(other.shape)}.'
+        f'`state` must hold {leaf.dtype}{list(leaf.shape)} at {path!r}, found'
+        f' {other.dtype}{list(other.shape)}.'
       )

@@ -63,7 +63,7 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
     """
     self._modulus = _checks.check_modulus(modulus)
     self._bin_size = _checks.check_float(
-        'bin_size', bin_size, at_least=1e-30, at_most=1e30
+      'bin_size', bin_size, at_least=1e-30, at_most=1e30
     )
 
   @property
@@ -103,20 +103,20 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
     if not x.shape.is_fully_defined():
       raise _checks.refuse_shape('x', x.shape)
     bin_sizes = tf.fill(
-        [quantization.NUM_STRIPES], encode_params[self.BIN_SIZE_KEY]
+      [quantization.NUM_STRIPES], encode_params[self.BIN_SIZE_KEY]
     )
     residues = quantization.encode(
-        x, bin_sizes, _round_seed.private_seed(), modulus=self._modulus
+      x, bin_sizes, _round_seed.private_seed(), modulus=self._modulus
     )
     return {self.ENCODED_VALUES_KEY: tf.cast(residues, self._wire_dtype())}
 
   def decode(
-      self, encoded_tensors, decode_params, num_summands=None, shape=None
+    self, encoded_tensors, decode_params, num_summands=None, shape=None
   ):
     """See base class."""
     del num_summands, shape  # A zero-centred code needs neither.
     residues = quantization.reduce_modulo(
-        encoded_tensors[self.ENCODED_VALUES_KEY], self._modulus
+      encoded_tensors[self.ENCODED_VALUES_KEY], self._modulus
     )
     bins = quantization.centre(residues, self._modulus)
     return tf.cast(bins, tf.float32) * decode_params[self.BIN_SIZE_KEY]

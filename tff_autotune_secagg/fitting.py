@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server learns from one masked sum: its spread, or that it is blind.
 
-The input is a mean versine for each of the sixteen stripes. In an ordinary round
-all bins are equal and the stripes are one sample. In a calibration round bins
-grow eightfold from stripe to stripe; the fit anchors on the coarse side, where
-nothing wraps, and refines with every finer stripe that the anchor shows to be
-readable.
+The input is a mean versine for each of the sixteen stripes. In an ordinary
+round all bins are equal and the stripes are one sample. In a calibration round
+bins grow eightfold from stripe to stripe; the fit anchors on the coarse side,
+where nothing wraps, and refines with every finer stripe that the anchor shows
+to be readable.
 """
 
 from typing import NamedTuple
@@ -47,14 +47,14 @@ class WrappedNormalFit(NamedTuple):
 
 
 def fit(
-    raw_versines: tf.Tensor,
-    decoded_versines: tf.Tensor,
-    counts: tf.Tensor,
-    bin_sizes: tf.Tensor,
-    num_clients: tf.Tensor,
-    *,
-    modulus: int,
-    rounding: quantization.Rounding,
+  raw_versines: tf.Tensor,
+  decoded_versines: tf.Tensor,
+  counts: tf.Tensor,
+  bin_sizes: tf.Tensor,
+  num_clients: tf.Tensor,
+  *,
+  modulus: int,
+  rounding: quantization.Rounding,
 ) -> WrappedNormalFit:
   """Fits the spread of the true sum to the residues of a round.
 
@@ -82,7 +82,9 @@ def fit(
     everywhere = tf.reduce_sum(versines) / total + 0.0 * versines
     return tf.where(is_ladder, versines / tf.maximum(counts, 1.0), everywhere)
 
-  num_entries = tf.where(is_ladder, counts, tf.reduce_sum(counts) + 0.0 * counts)
+  num_entries = tf.where(
+    is_ladder, counts, tf.reduce_sum(counts) + 0.0 * counts
+  )
   raw = _Stripes(pooled(raw_versines), num_entries, is_ladder, modulus)
 
   def decoded_variance(spread, n):
@@ -92,25 +94,25 @@ def fit(
   readable = raw.readable
   if rounding is quantization.Rounding.STOCHASTIC:
     estimates = bin_sizes * rounding_noise.remove_rounding(
-        raw.stddev_bins, clients, decoded_variance
+      raw.stddev_bins, clients, decoded_variance
     )
   else:
-    estimates = bin_sizes * tf.sqrt(clients) * rounding_noise.dithered_spread(
-        1.0 - raw.cosine, clients, modulus
+    estimates = (
+      bin_sizes
+      * tf.sqrt(clients)
+      * rounding_noise.dithered_spread(1.0 - raw.cosine, clients, modulus)
     )
-    # Where clients spread over half a bin or more, subtracting the dither leaves
-    # white noise of 1/12 and a better statistic than the raw sum.
+    # Where clients spread over half a bin or more, subtracting the dither
+    # leaves white noise of 1/12 and a better statistic than the raw sum.
     decoded = _Stripes(
-        pooled(decoded_versines), num_entries, is_ladder, modulus
+      pooled(decoded_versines), num_entries, is_ladder, modulus
     )
-    noise = clients * decoded_variance(
-        tf.constant(1e3, tf.float64), clients
-    )
+    noise = clients * decoded_variance(tf.constant(1e3, tf.float64), clients)
     signal = tf.sqrt(tf.maximum(tf.square(decoded.stddev_bins) - noise, 0.0))
     fine = tf.logical_or(
-        tf.logical_not(raw.readable),
-        estimates
-        >= rounding_noise.MIN_DITHER_SPREAD * bin_sizes * tf.sqrt(clients),
+      tf.logical_not(raw.readable),
+      estimates
+      >= rounding_noise.MIN_DITHER_SPREAD * bin_sizes * tf.sqrt(clients),
     )
     fine = tf.logical_and(fine, decoded.readable)
     estimates = tf.where(fine, bin_sizes * signal, estimates)
@@ -121,11 +123,11 @@ def fit(
   stddev = tf.gather(estimates, anchor)
   for _ in range(_REFINEMENTS):
     weight = _information(
-        stddev, bin_sizes, num_entries, clients, modulus, decoded_variance
+      stddev, bin_sizes, num_entries, clients, modulus, decoded_variance
     ) * tf.cast(readable, tf.float64)
     total = tf.reduce_sum(weight)
     refined = tf.sqrt(
-        tf.reduce_sum(weight * tf.square(estimates)) / tf.maximum(total, 1e-300)
+      tf.reduce_sum(weight * tf.square(estimates)) / tf.maximum(total, 1e-300)
     )
     stddev = tf.where(total > 0.0, refined, stddev)
   stddev = tf.where(is_blind, tf.zeros_like(stddev), stddev)
@@ -136,15 +138,15 @@ def fit(
     # A calibration's estimate may be twice too high, and coherent errors are no
     # white noise: such a stripe is dropped as one that wraps.
     doubtful = tf.logical_and(
-        is_ladder, spread < 2.0 * rounding_noise.MIN_DITHER_SPREAD
+      is_ladder, spread < 2.0 * rounding_noise.MIN_DITHER_SPREAD
     )
     period = modulus * bin_sizes
     observed = tf.where(doubtful, tf.maximum(observed, period), observed)
   return WrappedNormalFit(
-      sum_stddev=stddev,
-      observed_stddev=tf.where(is_blind, tf.zeros_like(observed), observed),
-      is_blind=is_blind,
-      is_zero=is_zero,
+    sum_stddev=stddev,
+    observed_stddev=tf.where(is_blind, tf.zeros_like(observed), observed),
+    is_blind=is_blind,
+    is_zero=is_zero,
   )
 
 
@@ -153,17 +155,15 @@ class _Stripes:
 
   def __init__(self, mean_versine, num_entries, is_ladder, modulus):
     self.cosine = 1.0 - mean_versine
-    readable = wrapped_normal.is_readable(
-        mean_versine, num_entries, modulus
-    )
+    readable = wrapped_normal.is_readable(mean_versine, num_entries, modulus)
     trusted = tf.logical_or(
-        tf.logical_not(is_ladder), self.cosine > _MIN_COSINE
+      tf.logical_not(is_ladder), self.cosine > _MIN_COSINE
     )
     self.readable = tf.logical_and(readable, trusted)
     periods = wrapped_normal.stddev_periods(mean_versine)
     # Unreadable stripes are never used; any finite number will do.
     self.stddev_bins = modulus * tf.where(
-        self.readable, periods, tf.ones_like(periods)
+      self.readable, periods, tf.ones_like(periods)
     )
 
 
@@ -171,9 +171,9 @@ def _anchor(estimates, readable, raw, bin_sizes, modulus):
   """Returns the index of the stripe to trust first."""
   last = quantization.NUM_STRIPES - 1
   periods = tf.where(
-      readable,
-      tf.maximum(estimates / bin_sizes, raw.stddev_bins) / modulus,
-      tf.ones_like(estimates),
+    readable,
+    tf.maximum(estimates / bin_sizes, raw.stddev_bins) / modulus,
+    tf.ones_like(estimates),
   )
   wide = tf.cast(periods >= _ANCHOR_PERIODS, tf.int32)
   index = tf.range(last + 1)
@@ -183,14 +183,12 @@ def _anchor(estimates, readable, raw, bin_sizes, modulus):
   return tf.where(tf.gather(readable, coarsest_wide), coarsest_wide, coarser)
 
 
-def _information(
-    stddev, bin_sizes, num_entries, clients, modulus, variance_fn
-):
+def _information(stddev, bin_sizes, num_entries, clients, modulus, variance_fn):
   """Fisher information of each stripe about ln(stddev^2), float64 [16].
 
-  With C = exp(-2 pi^2 p^2) at p observed periods, var(C) = (1 - C^2)^2 / 2N for a
-  wrapped normal, d C / d ln p^2 = C ln C, and ln of the signal moves the observed
-  variance by the signal's share of it.
+  With C = exp(-2 pi^2 p^2) at p observed periods, var(C) = (1 - C^2)^2 / 2N for
+  a wrapped normal, d C / d ln p^2 = C ln C, and ln of the signal moves the
+  observed variance by the signal's share of it.
   """
   bins = stddev / bin_sizes
   spread = bins / tf.sqrt(clients)
@@ -206,17 +204,17 @@ def _information(
   independent = spread >= rounding_noise.MIN_DITHER_SPREAD
   equal = tf.equal(bin_sizes[0], bin_sizes[-1])
   usable = tf.logical_or(
-      equal, tf.logical_and(cosine > _MIN_COSINE, independent)
+    equal, tf.logical_and(cosine > _MIN_COSINE, independent)
   )
   return information * tf.cast(usable, tf.float64)
 
 
 def decode(
-    bins: tf.Tensor,
-    bin_sizes: tf.Tensor,
-    fitted: WrappedNormalFit,
-    *,
-    modulus: int,
+  bins: tf.Tensor,
+  bin_sizes: tf.Tensor,
+  fitted: WrappedNormalFit,
+  *,
+  modulus: int,
 ) -> tf.Tensor:
   """Decodes centred bins to their posterior mean in units of the values.
 
@@ -239,7 +237,7 @@ def decode(
   gain = tf.square(fitted.sum_stddev / observed)
   wide, repeats = quantization.widen(bins)
   mean = wrapped_normal.posterior_mean_periods(
-      wide / modulus, tf.tile(periods, [repeats])
+    wide / modulus, tf.tile(periods, [repeats])
   )
   scale = tf.cast(gain * modulus * bin_sizes, bins.dtype)
   return tf.reshape(mean * tf.tile(scale, [repeats]), bins.shape)

@@ -28,10 +28,10 @@ class FlattenFactory(tff.aggregators.UnweightedAggregationFactory):
   """
 
   def __init__(
-      self,
-      inner_factory: tff.aggregators.UnweightedAggregationFactory,
-      *,
-      min_dim: int = 1,
+    self,
+    inner_factory: tff.aggregators.UnweightedAggregationFactory,
+    *,
+    min_dim: int = 1,
   ):
     """Initializes the factory.
 
@@ -43,10 +43,10 @@ class FlattenFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
     self._inner_factory = _checks.check_instance(
-        'inner_factory',
-        inner_factory,
-        tff.aggregators.UnweightedAggregationFactory,
-        'an unweighted aggregation factory',
+      'inner_factory',
+      inner_factory,
+      tff.aggregators.UnweightedAggregationFactory,
+      'an unweighted aggregation factory',
     )
     self._min_dim = _checks.check_int('min_dim', min_dim, 1)
 
@@ -84,21 +84,21 @@ class FlattenFactory(tff.aggregators.UnweightedAggregationFactory):
     def split(vector):
       parts = tf.split(vector, sizes + [padding])[:-1]
       leaves = [
-          tf.cast(tf.reshape(part, spec.shape), spec.dtype)
-          for part, spec in zip(parts, specs)
+        tf.cast(tf.reshape(part, spec.shape), spec.dtype)
+        for part, spec in zip(parts, specs)
       ]
       return _value_types.pack(leaves, value_type)
 
     @tff.federated_computation(
-        inner_process.initialize.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      inner_process.initialize.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       output = inner_process.next(state, tff.federated_map(concatenate, value))
       return tff.templates.MeasuredProcessOutput(
-          state=output.state,
-          result=tff.federated_map(split, output.result),
-          measurements=output.measurements,
+        state=output.state,
+        result=tff.federated_map(split, output.result),
+        measurements=output.measurements,
       )
 
     return tff.templates.AggregationProcess(inner_process.initialize, next_fn)

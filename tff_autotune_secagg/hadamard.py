@@ -65,7 +65,7 @@ def _odd_products():
 _FACTORS_OF_ODD = _odd_products()
 # The smallest order of each odd part; its others are that times 2**p.
 _BASE_ORDERS = tuple(
-    int(np.prod(parts, dtype=np.int64)) for parts in _FACTORS_OF_ODD.values()
+  int(np.prod(parts, dtype=np.int64)) for parts in _FACTORS_OF_ODD.values()
 )
 
 
@@ -87,7 +87,7 @@ def padded_dim(dim: int) -> int:
   dim = _checks.check_int('dim', dim, minimum=1)
   # -(-a // b) is the ceiling of a / b; floats pad too short above 2**24.
   return min(
-      base << (-(-dim // base) - 1).bit_length() for base in _BASE_ORDERS
+    base << (-(-dim // base) - 1).bit_length() for base in _BASE_ORDERS
   )
 
 
@@ -107,8 +107,8 @@ def factors(order: int) -> Tuple[int, ...]:
   """
   if padded_dim(order) != order:
     raise ValueError(
-        f'`order` must be an available Hadamard order, found {order}. The next'
-        f' one is {padded_dim(order)}.'
+      f'`order` must be an available Hadamard order, found {order}. The next'
+      f' one is {padded_dim(order)}.'
     )
   exponent = (order & -order).bit_length() - 1
   parts = _FACTORS_OF_ODD[order >> exponent]
@@ -164,13 +164,12 @@ def _check_tensor(x) -> tf.Tensor:
   x = tf.convert_to_tensor(x)
   if x.dtype not in (tf.float32, tf.float64):
     raise TypeError(
-        f'`x` must be of dtype float32 or float64, found {x.dtype.name}. Cast'
-        ' it first.'
+      f'`x` must be of dtype float32 or float64, found {x.dtype.name}. Cast'
+      ' it first.'
     )
   if not x.shape.rank or x.shape[-1] is None:
     raise ValueError(
-        f'`x` must have a last dimension known statically, found shape'
-        f' {x.shape}.'
+      f'`x` must have a last dimension known statically, found shape {x.shape}.'
     )
   return x
 
@@ -259,7 +258,7 @@ def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
   """
   num_words = -(-dim // _BITS_PER_WORD)
   words = tf.random.stateless_uniform(
-      [1, num_words], seed, None, None, tf.int32, alg='philox'
+    [1, num_words], seed, None, None, tf.int32, alg='philox'
   )
   shifts = tf.range(_BITS_PER_WORD, dtype=tf.int32)[:, tf.newaxis]
   bits = tf.bitwise.left_shift(words, shifts)
@@ -319,7 +318,7 @@ def rotate(x: tf.Tensor, seed: tf.Tensor, num_repeats: int = 1) -> tf.Tensor:
 
 
 def inverse_rotate(
-    y: tf.Tensor, seed: tf.Tensor, dim: int, num_repeats: int = 1
+  y: tf.Tensor, seed: tf.Tensor, dim: int, num_repeats: int = 1
 ) -> tf.Tensor:
   """Inverse of `rotate`: also the least squares solution for any `y`.
 
@@ -338,8 +337,8 @@ def inverse_rotate(
   y = _check_tensor(y)
   if y.shape[0] != padded_dim(dim):
     raise ValueError(
-        f'`y` must have `padded_dim({dim})` = {padded_dim(dim)} entries, found'
-        f' {y.shape[0]}.'
+      f'`y` must have `padded_dim({dim})` = {padded_dim(dim)} entries, found'
+      f' {y.shape[0]}.'
     )
   for repeat in reversed(range(num_repeats)):
     y = flip_signs(inverse_transform(y), _repeat_seed(seed, repeat))

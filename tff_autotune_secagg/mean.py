@@ -48,7 +48,7 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
   """
 
   def __init__(
-      self, value_sum_factory: tff.aggregators.UnweightedAggregationFactory
+    self, value_sum_factory: tff.aggregators.UnweightedAggregationFactory
   ):
     """Initializes the factory.
 
@@ -84,9 +84,9 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
       return _state(process.initialize())
 
     @tff.federated_computation(
-        init_fn.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
-        tff.FederatedType(weight_type, tff.CLIENTS),
+      init_fn.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
+      tff.FederatedType(weight_type, tff.CLIENTS),
     )
     def next_fn(state, value, weight):
       return _next(state, value, weight, process, weigh, divide)
@@ -102,7 +102,7 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
   """
 
   def __init__(
-      self, value_sum_factory: tff.aggregators.UnweightedAggregationFactory
+    self, value_sum_factory: tff.aggregators.UnweightedAggregationFactory
   ):
     """Initializes the factory.
 
@@ -136,8 +136,8 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
       return _state(process.initialize())
 
     @tff.federated_computation(
-        init_fn.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      init_fn.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       weight = tff.federated_value(np.float32(1.0), tff.CLIENTS)
@@ -149,10 +149,10 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
 def _check_sum_factory(factory):
   """Returns the inner factory, or raises."""
   return _checks.check_instance(
-      'value_sum_factory',
-      factory,
-      tff.aggregators.UnweightedAggregationFactory,
-      'an unweighted aggregation factory',
+    'value_sum_factory',
+    factory,
+    tff.aggregators.UnweightedAggregationFactory,
+    'an unweighted aggregation factory',
   )
 
 
@@ -165,7 +165,7 @@ def _check_weight_type(weight_type):
   dtype = tf.as_dtype(weight_type.dtype) if is_scalar else None
   if dtype is None or not (dtype.is_floating or dtype.is_integer):
     raise _checks.refuse_type(
-        'weight_type', 'a float or integer scalar', weight_type
+      'weight_type', 'a float or integer scalar', weight_type
     )
 
 
@@ -181,22 +181,22 @@ def _next(state, value, weight, process, weigh, divide):
   # Inner aggregations.
   output = process.next(state['value'], weighted[0])
   limits = collections.OrderedDict(
-      whole=2**_WEIGHT_BITS, fraction=2**_WEIGHT_BITS, rejected=1
+    whole=2**_WEIGHT_BITS, fraction=2**_WEIGHT_BITS, rejected=1
   )
   sums = tff.federated_secure_sum(weighted[1], max_input=limits)
 
   # Server computation.
   result, weight_sum = tff.federated_map(divide, (output.result, sums))
   return tff.templates.MeasuredProcessOutput(
-      state=_state(output.state),
-      result=result,
-      measurements=tff.federated_zip(
-          collections.OrderedDict(
-              value=output.measurements,
-              weight_sum=weight_sum,
-              rejected_clients=sums['rejected'],
-          )
-      ),
+    state=_state(output.state),
+    result=result,
+    measurements=tff.federated_zip(
+      collections.OrderedDict(
+        value=output.measurements,
+        weight_sum=weight_sum,
+        rejected_clients=sums['rejected'],
+      )
+    ),
   )
 
 
@@ -222,9 +222,9 @@ def _computations(value_type, weight_type):
     weight = tf.where(is_valid, weight, 0.0)
     whole = tf.floor(weight)
     signals = collections.OrderedDict(
-        whole=tf.cast(whole, tf.int64),
-        fraction=tf.cast(tf.round((weight - whole) * unit), tf.int64),
-        rejected=tf.cast(tf.logical_not(is_valid), tf.int32),
+      whole=tf.cast(whole, tf.int64),
+      fraction=tf.cast(tf.round((weight - whole) * unit), tf.int64),
+      rejected=tf.cast(tf.logical_not(is_valid), tf.int32),
     )
     return _value_types.pack(products, value_type), signals
 

@@ -133,7 +133,7 @@ def uniform_offsets(num: int, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
   """
   num_words = -(-num // len(_MULTIPLIERS))
   words = tf.random.stateless_uniform(
-      [1, num_words], seed, None, None, tf.uint32, alg='philox'
+    [1, num_words], seed, None, None, tf.uint32, alg='philox'
   )
   words = words * tf.constant(_MULTIPLIERS, tf.uint32)[:, tf.newaxis]
   words = tf.reshape(words, [len(_MULTIPLIERS) * num_words])
@@ -147,7 +147,7 @@ def uniform_offsets(num: int, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def encode(
-    values: tf.Tensor, bin_sizes: tf.Tensor, seed: tf.Tensor, *, modulus: int
+  values: tf.Tensor, bin_sizes: tf.Tensor, seed: tf.Tensor, *, modulus: int
 ) -> tf.Tensor:
   """Rounds values to bins at random and reduces the bins modulo `modulus`.
 
@@ -246,7 +246,7 @@ def reduce_modulo(integers: tf.Tensor, modulus: int) -> tf.Tensor:
   if _is_power_of_two(modulus):
     # Two's complement makes the mask exact for negative integers as well.
     return tf.bitwise.bitwise_and(
-        integers, tf.constant(modulus - 1, integers.dtype)
+      integers, tf.constant(modulus - 1, integers.dtype)
     )
   return tf.math.floormod(integers, tf.constant(modulus, integers.dtype))
 
@@ -270,13 +270,13 @@ def centre(residues: tf.Tensor, modulus: int) -> tf.Tensor:
 
 
 def centred_bins(
-    residues: tf.Tensor,
-    dither_seed: tf.Tensor,
-    num_clients: tf.Tensor,
-    *,
-    modulus: int,
-    rounding: Rounding,
-    dtype: tf.DType,
+  residues: tf.Tensor,
+  dither_seed: tf.Tensor,
+  num_clients: tf.Tensor,
+  *,
+  modulus: int,
+  rounding: Rounding,
+  dtype: tf.DType,
 ) -> tf.Tensor:
   """Reads summed residues as bins in `[-modulus / 2, modulus / 2)`.
 
@@ -299,7 +299,7 @@ def centred_bins(
   if rounding is Rounding.STOCHASTIC:
     return bins
   offsets = tf.reshape(
-      uniform_offsets(bins.shape.num_elements(), dither_seed, dtype), bins.shape
+    uniform_offsets(bins.shape.num_elements(), dither_seed, dtype), bins.shape
   )
   # `encode` rounds up where offset < fraction, so its z + u has u = 1 - offset.
   bins -= tf.cast(num_clients, dtype) * (0.5 - offsets)

@@ -60,14 +60,14 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
   """
 
   def __init__(
-      self,
-      inner_factory: tff.aggregators.UnweightedAggregationFactory,
-      *,
-      modulus: int,
-      bin_size: Union[float, tuning.WrappedNormalTuner],
-      rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-      decoding: quantization.Decoding = quantization.Decoding.CENTRED,
-      seed: Optional[int] = None,
+    self,
+    inner_factory: tff.aggregators.UnweightedAggregationFactory,
+    *,
+    modulus: int,
+    bin_size: Union[float, tuning.WrappedNormalTuner],
+    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+    decoding: quantization.Decoding = quantization.Decoding.CENTRED,
+    seed: Optional[int] = None,
   ):
     """Initializes the factory.
 
@@ -88,10 +88,10 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
         or the tuner is of another modulus or rounding.
     """
     self._inner_factory = _checks.check_instance(
-        'inner_factory',
-        inner_factory,
-        tff.aggregators.UnweightedAggregationFactory,
-        'an unweighted aggregation factory',
+      'inner_factory',
+      inner_factory,
+      tff.aggregators.UnweightedAggregationFactory,
+      'an unweighted aggregation factory',
     )
     modulus = _checks.check_modulus(modulus)
     rounding = _checks.check_enum('rounding', rounding, quantization.Rounding)
@@ -101,11 +101,11 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
       tuner = bin_size
       _checks.check_equal('bin_size.modulus', tuner.modulus, 'modulus', modulus)
       _checks.check_equal(
-          'bin_size.rounding', tuner.rounding, 'rounding', rounding
+        'bin_size.rounding', tuner.rounding, 'rounding', rounding
       )
     else:
       bin_size = _checks.check_float(
-          'bin_size', bin_size, at_least=1e-30, at_most=1e30
+        'bin_size', bin_size, at_least=1e-30, at_most=1e30
       )
     self._codec = _codec.Codec(modulus, rounding, decoding, tuner, bin_size)
     self._seed = _checks.check_seed(seed)
@@ -130,11 +130,9 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
     @tff.tensorflow.computation
     def own_state():
       return collections.OrderedDict(
-          settings=_settings.as_state(settings),
-          **_round_seed.initial_state(
-              self._seed, _round_seed.DITHER_STREAM
-          ),
-          tuner=codec.initial_tuner_state(),
+        settings=_settings.as_state(settings),
+        **_round_seed.initial_state(self._seed, _round_seed.DITHER_STREAM),
+        tuner=codec.initial_tuner_state(),
       )
 
     own_type = own_state.type_signature.result
@@ -155,18 +153,18 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
     @tff.tensorflow.computation(own_type, residues_type, counts_type)
     def decode(state, residues, counts):
       result, tuner_state, measurements = codec.decode(
-          residues,
-          counts,
-          state['tuner'],
-          _round_seed.round_seed(state),
-          value_type,
+        residues,
+        counts,
+        state['tuner'],
+        _round_seed.round_seed(state),
+        value_type,
       )
       next_state = collections.OrderedDict(
-          settings=_settings.checked(
-              state['settings'], settings, 'QuantizeModFactory'
-          ),
-          **_round_seed.next_state(state),
-          tuner=tuner_state,
+        settings=_settings.checked(
+          state['settings'], settings, 'QuantizeModFactory'
+        ),
+        **_round_seed.next_state(state),
+        tuner=tuner_state,
       )
       return result, next_state, measurements
 
@@ -176,22 +174,20 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
       return _join(own, inner_process.initialize())
 
     @tff.federated_computation(
-        init_fn.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      init_fn.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       # Server to clients.
       own = tff.federated_zip(
-          collections.OrderedDict((k, state[k]) for k in _OWN_FIELDS)
+        collections.OrderedDict((k, state[k]) for k in _OWN_FIELDS)
       )
       parameters = tff.federated_broadcast(
-          tff.federated_map(broadcast_values, own)
+        tff.federated_map(broadcast_values, own)
       )
 
       # Client computation.
-      encoded = tff.federated_map(
-          encode, (value, parameters[0], parameters[1])
-      )
+      encoded = tff.federated_map(encode, (value, parameters[0], parameters[1]))
 
       # Inner aggregation.
       inner = inner_process.next(state['inner'], encoded[0])
@@ -199,18 +195,18 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
 
       # Server computation.
       result, own, measurements = tff.federated_map(
-          decode, (own, inner.result, counts)
+        decode, (own, inner.result, counts)
       )
       measurements = tff.federated_zip(
-          collections.OrderedDict(
-              [(k, measurements[k]) for k in _codec.MEASUREMENTS]
-              + [('inner', inner.measurements)]
-          )
+        collections.OrderedDict(
+          [(k, measurements[k]) for k in _codec.MEASUREMENTS]
+          + [('inner', inner.measurements)]
+        )
       )
       return tff.templates.MeasuredProcessOutput(
-          state=_join(own, inner.state),
-          result=result,
-          measurements=measurements,
+        state=_join(own, inner.state),
+        result=result,
+        measurements=measurements,
       )
 
     return tff.templates.AggregationProcess(init_fn, next_fn)

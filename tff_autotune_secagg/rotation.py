@@ -44,11 +44,11 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
   """
 
   def __init__(
-      self,
-      inner_factory: tff.aggregators.UnweightedAggregationFactory,
-      *,
-      num_repeats: int = 1,
-      seed: Optional[int] = None,
+    self,
+    inner_factory: tff.aggregators.UnweightedAggregationFactory,
+    *,
+    num_repeats: int = 1,
+    seed: Optional[int] = None,
   ):
     """Initializes the factory.
 
@@ -61,10 +61,10 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
     self._inner_factory = _checks.check_instance(
-        'inner_factory',
-        inner_factory,
-        tff.aggregators.UnweightedAggregationFactory,
-        'an unweighted aggregation factory',
+      'inner_factory',
+      inner_factory,
+      tff.aggregators.UnweightedAggregationFactory,
+      'an unweighted aggregation factory',
     )
     self._num_repeats = _checks.check_int('num_repeats', num_repeats, 1, 8)
     self._seed = _checks.check_seed(seed)
@@ -84,17 +84,15 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     _value_types.check_floats(value_type)
     specs = _value_types.leaf_specs(value_type)
     settings = collections.OrderedDict(
-        dim=_value_types.num_entries(value_type), num_repeats=self._num_repeats
+      dim=_value_types.num_entries(value_type), num_repeats=self._num_repeats
     )
     repeats = self._num_repeats
 
     @tff.tensorflow.computation
     def own_state():
       return collections.OrderedDict(
-          settings=_settings.as_state(settings),
-          **_round_seed.initial_state(
-              self._seed, _round_seed.ROTATION_STREAM
-          ),
+        settings=_settings.as_state(settings),
+        **_round_seed.initial_state(self._seed, _round_seed.ROTATION_STREAM),
       )
 
     @tff.tensorflow.computation(own_state.type_signature.result)
@@ -107,8 +105,8 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     def rotate(value, seed):
       leaves = _value_types.flatten(value)
       rotated = [
-          _rotate_leaf(leaf, _leaf_seed(seed, index), repeats)
-          for index, leaf in enumerate(leaves)
+        _rotate_leaf(leaf, _leaf_seed(seed, index), repeats)
+        for index, leaf in enumerate(leaves)
       ]
       return _value_types.pack(rotated, value_type)
 
@@ -119,16 +117,16 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     def rotate_back(value, state):
       seed = _round_seed.round_seed(state)
       leaves = [
-          _rotate_leaf_back(leaf, _leaf_seed(seed, index), spec, repeats)
-          for index, (leaf, spec) in enumerate(
-              zip(_value_types.flatten(value), specs)
-          )
+        _rotate_leaf_back(leaf, _leaf_seed(seed, index), spec, repeats)
+        for index, (leaf, spec) in enumerate(
+          zip(_value_types.flatten(value), specs)
+        )
       ]
       next_state = collections.OrderedDict(
-          settings=_settings.checked(
-              state['settings'], settings, 'HadamardRotationFactory'
-          ),
-          **_round_seed.next_state(state),
+        settings=_settings.checked(
+          state['settings'], settings, 'HadamardRotationFactory'
+        ),
+        **_round_seed.next_state(state),
       )
       return _value_types.pack(leaves, value_type), next_state
 
@@ -138,17 +136,17 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
       return _join(own, inner_process.initialize())
 
     @tff.federated_computation(
-        init_fn.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      init_fn.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       # Server to clients.
       own = tff.federated_zip(
-          collections.OrderedDict(
-              settings=state['settings'],
-              seed=state['seed'],
-              round=state['round'],
-          )
+        collections.OrderedDict(
+          settings=state['settings'],
+          seed=state['seed'],
+          round=state['round'],
+        )
       )
       seed = tff.federated_broadcast(tff.federated_map(seed_of_round, own))
 
@@ -159,9 +157,9 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
       # Server computation.
       result, own = tff.federated_map(rotate_back, (inner.result, own))
       return tff.templates.MeasuredProcessOutput(
-          state=_join(own, inner.state),
-          result=result,
-          measurements=inner.measurements,
+        state=_join(own, inner.state),
+        result=result,
+        measurements=inner.measurements,
       )
 
     return tff.templates.AggregationProcess(init_fn, next_fn)
@@ -170,12 +168,12 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
 def _join(own, inner):
   """Returns the factory's state with the inner one beside its own fields."""
   return tff.federated_zip(
-      collections.OrderedDict(
-          settings=own['settings'],
-          seed=own['seed'],
-          round=own['round'],
-          inner=inner,
-      )
+    collections.OrderedDict(
+      settings=own['settings'],
+      seed=own['seed'],
+      round=own['round'],
+      inner=inner,
+    )
   )
 
 

@@ -21,8 +21,8 @@ import tensorflow as tf
 from tff_autotune_secagg import _bisection
 from tff_autotune_secagg import quantization
 
-# Below this spread, v(s) is E|z| - E z^2 up to 1e-4; above it, four terms of the
-# series are exact to 1e-9.
+# Below this spread, v(s) is E|z| - E z^2 up to 1e-4; above it, four terms of
+# the series are exact to 1e-9.
 _SERIES_FROM = 0.25
 
 # Subtractive dither of n clients has errors that add coherently below this
@@ -45,7 +45,7 @@ def stochastic_variance(spread: tf.Tensor) -> tf.Tensor:
 
 
 def decoded_variance(
-    spread: tf.Tensor, num_clients: tf.Tensor, rounding: quantization.Rounding
+  spread: tf.Tensor, num_clients: tf.Tensor, rounding: quantization.Rounding
 ) -> tf.Tensor:
   """Returns the rounding variance of the decoded sum over clients.
 
@@ -65,7 +65,7 @@ def decoded_variance(
 
 
 def dithered_spread(
-    versine: tf.Tensor, num_clients: tf.Tensor, modulus: int
+  versine: tf.Tensor, num_clients: tf.Tensor, modulus: int
 ) -> tf.Tensor:
   """Finds the spread of clients whose offsets are shared, from their raw sum.
 
@@ -101,8 +101,8 @@ def dithered_spread(
 
 def _dithered_versine(spread, num_clients, modulus):
   """Returns 1 - E cos(2 pi S / k) for n clients with a shared offset."""
-  # Nodes are even in ln U, where any spread far below a bin shows alike. Half of
-  # the offsets are enough: U and 1 - U have conjugate phi.
+  # Nodes are even in ln U, where any spread far below a bin shows alike. Half
+  # of the offsets are enough: U and 1 - U have conjugate phi.
   nodes, weights = np.polynomial.legendre.leggauss(96)
   logs = math.log(0.5) - 12.5 * (nodes + 1.0)
   offsets = np.exp(logs)
@@ -117,7 +117,7 @@ def _dithered_versine(spread, num_clients, modulus):
     real += cosines * (above + below)
     imaginary += sines * (above - below)
   log_norm = 0.5 * tf.math.log1p(
-      tf.maximum(real * (2.0 + real) + tf.square(imaginary), -1.0 + 1e-12)
+    tf.maximum(real * (2.0 + real) + tf.square(imaginary), -1.0 + 1e-12)
   )
   angle = num_clients * tf.atan2(imaginary, 1.0 + real)
   versine = -tf.math.expm1(num_clients * log_norm)
@@ -131,7 +131,7 @@ def _normal_tail(x):
 
 
 def remove_rounding(
-    observed_stddev_bins: tf.Tensor, num_clients: tf.Tensor, variance_fn
+  observed_stddev_bins: tf.Tensor, num_clients: tf.Tensor, variance_fn
 ) -> tf.Tensor:
   """Solves observed^2 = sum^2 + n v(sum / sqrt(n)) for the sum's spread.
 

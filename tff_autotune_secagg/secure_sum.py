@@ -64,8 +64,8 @@ class ModularSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
     @tff.tensorflow.computation(value_type)
     def to_wire(value):
       leaves = [
-          tf.cast(quantization.reduce_modulo(leaf, modulus), wire_dtype)
-          for leaf in _value_types.flatten(value)
+        tf.cast(quantization.reduce_modulo(leaf, modulus), wire_dtype)
+        for leaf in _value_types.flatten(value)
       ]
       return _value_types.pack(leaves, value_type)
 
@@ -81,18 +81,16 @@ class ModularSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
       return _value_types.pack(leaves, value_type)
 
     @tff.federated_computation(
-        inner_process.initialize.type_signature.result,
-        tff.FederatedType(value_type, tff.CLIENTS),
+      inner_process.initialize.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
     )
     def next_fn(state, value):
       wire_value = tff.federated_map(to_wire, value)
       output = inner_process.next(state, wire_value)
       return tff.templates.MeasuredProcessOutput(
-          state=output.state,
-          result=tff.federated_map(from_wire, output.result),
-          measurements=tff.federated_value(
-              collections.OrderedDict(), tff.SERVER
-          ),
+        state=output.state,
+        result=tff.federated_map(from_wire, output.result),
+        measurements=tff.federated_value(collections.OrderedDict(), tff.SERVER),
       )
 
     return tff.templates.AggregationProcess(inner_process.initialize, next_fn)

@@ -34,7 +34,8 @@ class WrappedNormalTuner:
   and so does every round after one whose sum was blind, or 0 although clients
   had something to send: then the updates shrank a millionfold.
 
-  State: `bin_size` (float32, units of the values, finite and positive, 1.0 until
+  State: `bin_size` (float32, units of the values, finite and positive, 1.0
+  until
     the first fit) and `calibrating` (bool, the coming round is a calibration).
 
   Guarantees: a round without clients leaves the state as it was; one that is
@@ -46,13 +47,13 @@ class WrappedNormalTuner:
   """
 
   def __init__(
-      self,
-      *,
-      modulus: int,
-      wrap_probability: Optional[float] = None,
-      rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-      decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-      drift: float = bin_size_lib.DEFAULT_DRIFT,
+    self,
+    *,
+    modulus: int,
+    wrap_probability: Optional[float] = None,
+    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+    drift: float = bin_size_lib.DEFAULT_DRIFT,
   ):
     """Initializes the tuner.
 
@@ -73,10 +74,10 @@ class WrappedNormalTuner:
     bin_size_lib.check_tuning(wrap_probability, drift)
     self._wrap_probability = wrap_probability
     self._rounding = _checks.check_enum(
-        'rounding', rounding, quantization.Rounding
+      'rounding', rounding, quantization.Rounding
     )
     self._decoding = _checks.check_enum(
-        'decoding', decoding, quantization.Decoding
+      'decoding', decoding, quantization.Decoding
     )
     self._drift = float(drift)
 
@@ -98,8 +99,8 @@ class WrappedNormalTuner:
   def initial_state(self) -> collections.OrderedDict:
     """Returns the state before the first round, which calibrates."""
     return collections.OrderedDict(
-        bin_size=tf.constant(1.0, tf.float32),
-        calibrating=tf.constant(True),
+      bin_size=tf.constant(1.0, tf.float32),
+      calibrating=tf.constant(True),
     )
 
   def bin_sizes(self, state: collections.OrderedDict) -> tf.Tensor:
@@ -110,10 +111,10 @@ class WrappedNormalTuner:
     return tf.where(state['calibrating'], ladder, level)
 
   def next_state(
-      self,
-      state: collections.OrderedDict,
-      fitted: fitting.WrappedNormalFit,
-      num_clients: tf.Tensor,
+    self,
+    state: collections.OrderedDict,
+    fitted: fitting.WrappedNormalFit,
+    num_clients: tf.Tensor,
   ) -> collections.OrderedDict:
     """Returns the state after a round.
 
@@ -131,11 +132,11 @@ class WrappedNormalTuner:
     learned = tf.logical_and(learned, fitted.sum_stddev > 0.0)
     proposal = self._propose(fitted, num_clients)
     calibrating = tf.logical_or(
-        state['calibrating'], tf.logical_and(has_clients, lost)
+      state['calibrating'], tf.logical_and(has_clients, lost)
     )
     return collections.OrderedDict(
-        bin_size=tf.where(learned, proposal, state['bin_size']),
-        calibrating=tf.where(learned, False, calibrating),
+      bin_size=tf.where(learned, proposal, state['bin_size']),
+      calibrating=tf.where(learned, False, calibrating),
     )
 
   def _propose(self, fitted, num_clients):
@@ -143,13 +144,16 @@ class WrappedNormalTuner:
     clients = tf.maximum(num_clients, 1.0)
     if self._wrap_probability is None:
       best = bin_size_lib.best_operation(
-          clients, self._modulus, self._rounding, self._decoding, self._drift
+        clients, self._modulus, self._rounding, self._decoding, self._drift
       )
       proposal = best.bin_per_stddev * fitted.sum_stddev
     else:
       quantile = bin_size_lib.half_period_for(self._wrap_probability)
       operation = (
-          self._wrap_probability, clients, self._modulus, self._rounding
+        self._wrap_probability,
+        clients,
+        self._modulus,
+        self._rounding,
       )
       fixed = bin_size_lib.fixed_operation(*operation).bin_per_stddev
       fixed *= fitted.sum_stddev
@@ -158,9 +162,9 @@ class WrappedNormalTuner:
       # Where the rule diverges, what it would reach once most entries are
       # rounded to 0 bounds it.
       rule = tf.where(
-          bin_size_lib.rule_has_fixed_point(*operation),
-          rule,
-          tf.minimum(rule, fixed),
+        bin_size_lib.rule_has_fixed_point(*operation),
+        rule,
+        tf.minimum(rule, fixed),
       )
       # A ladder has no one observed spread; the rule's fixed point stands in.
       proposal = tf.where(tf.equal(observed[0], observed[-1]), rule, fixed)
@@ -169,27 +173,27 @@ class WrappedNormalTuner:
 
 
 def modulus_is_too_small(
-    num_clients: tf.Tensor,
-    *,
-    modulus: int,
-    wrap_probability: Optional[float] = None,
-    rounding: quantization.Rounding,
-    decoding: quantization.Decoding,
+  num_clients: tf.Tensor,
+  *,
+  modulus: int,
+  wrap_probability: Optional[float] = None,
+  rounding: quantization.Rounding,
+  decoding: quantization.Decoding,
 ) -> tf.Tensor:
   """Tells whether no bin size serves this many clients well, scalar bool.
 
   True for any reason of `bin_size.Shortage`: the predicted error is above
-  `bin_size.MAX_PREDICTED_NMSE`, the paper's rule has no fixed point, or dither's
-  clients may differ by too little.
+  `bin_size.MAX_PREDICTED_NMSE`, the paper's rule has no fixed point, or
+  dither's clients may differ by too little.
   """
   lacking = bin_size_lib.shortage(
-      num_clients, modulus, wrap_probability, rounding, decoding
+    num_clients, modulus, wrap_probability, rounding, decoding
   )
   return tf.reduce_any(lacking)
 
 
 def wrap_probability(
-    fitted: fitting.WrappedNormalFit, bin_sizes: tf.Tensor, modulus: int
+  fitted: fitting.WrappedNormalFit, bin_sizes: tf.Tensor, modulus: int
 ) -> tf.Tensor:
   """Returns the fitted share of entries outside half a period, mean of stripes.
 
@@ -203,10 +207,10 @@ def wrap_probability(
 
 
 def round_nmse(
-    fitted: fitting.WrappedNormalFit,
-    bin_sizes: tf.Tensor,
-    modulus: int,
-    decoding: quantization.Decoding,
+  fitted: fitting.WrappedNormalFit,
+  bin_sizes: tf.Tensor,
+  modulus: int,
+  decoding: quantization.Decoding,
 ) -> tf.Tensor:
   """Returns the error predicted for a finished round, mean of the stripes.
 

@@ -79,7 +79,7 @@ def mean_cosine(periods: tf.Tensor) -> tf.Tensor:
 
 
 def is_readable(
-    mean_versine: tf.Tensor, num_entries: tf.Tensor, modulus: int
+  mean_versine: tf.Tensor, num_entries: tf.Tensor, modulus: int
 ) -> tf.Tensor:
   """Tells where the mean cosine is significantly above that of uniform data.
 
