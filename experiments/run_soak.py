@@ -44,7 +44,8 @@ def main(argv):
   run = results.run_name(fields)
   file = results.ResultsFile(FLAGS.output)
   folder = f'{FLAGS.output}.{run}.state'
-  manager = tff.program.FileProgramStateManager(folder, keep_total=1)
+  manager = tff.program.FileProgramStateManager(
+      folder, keep_total=1, keep_first=False)
   tas.simulation.set_local_context()
   if not file.has_run(run):
     file.append(dict(kind='run', run=run, config=fields, start=results.now(),
