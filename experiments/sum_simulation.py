@@ -28,7 +28,8 @@ class Round(NamedTuple):
 
   Attributes:
     result: float32 or float64 [dim], the decoded sum.
-    nmse: energy of the error over that of the true sum; the energy of the result
+    nmse: energy of the error over that of the true sum; the energy of the
+    result
       if the true sum is 0.
     predicted_nmse: what the server reports of the round.
     calibrating: whether the round used the ladder.
@@ -52,17 +53,17 @@ class SumSimulation:
   """A server with its tuner, and clients that encode with seeds of their own."""
 
   def __init__(
-      self,
-      *,
-      modulus: int,
-      dim: int,
-      wrap_probability: Optional[float] = None,
-      rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-      decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-      drift: float = 0.1,
-      num_repeats: int = 0,
-      dtype: tf.DType = tf.float32,
-      seed: int = 0,
+    self,
+    *,
+    modulus: int,
+    dim: int,
+    wrap_probability: Optional[float] = None,
+    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+    drift: float = 0.1,
+    num_repeats: int = 0,
+    dtype: tf.DType = tf.float32,
+    seed: int = 0,
   ):
     """Initializes the simulation.
 
@@ -79,11 +80,11 @@ class SumSimulation:
       seed: nonnegative int.
     """
     self.tuner = tuning.WrappedNormalTuner(
-        modulus=modulus,
-        wrap_probability=wrap_probability,
-        rounding=rounding,
-        decoding=decoding,
-        drift=drift,
+      modulus=modulus,
+      wrap_probability=wrap_probability,
+      rounding=rounding,
+      decoding=decoding,
+      drift=drift,
     )
     self._modulus = modulus
     self._dim = dim
@@ -101,12 +102,13 @@ class SumSimulation:
     self.state = self.tuner.initial_state()
 
   def run_round(
-      self, clients: np.ndarray, true_sum: Optional[np.ndarray] = None
+    self, clients: np.ndarray, true_sum: Optional[np.ndarray] = None
   ) -> Round:
     """Sums the clients' vectors once and moves the tuner on.
 
     Args:
-      clients: [n, dim], one row for each client; n may be 0.
+      clients: [n, dim], one row for each client; n may be 0 if `num_repeats`
+        is 0.
       true_sum: [dim], if the caller has it already.
 
     Returns:
@@ -117,35 +119,41 @@ class SumSimulation:
       true_sum = clients.sum(axis=0, dtype=np.float64)
     rotation_seed = self._draw_seed()
     if self._num_repeats:
-      clients = hadamard.rotate(
-          tf.constant(clients), rotation_seed, num_repeats=self._num_repeats
-      ).numpy()
+      clients = np.stack(
+        [
+          hadamard.rotate(
+            tf.constant(row), rotation_seed, num_repeats=self._num_repeats
+          ).numpy()
+          for row in clients
+        ]
+      )
     shared_seed = self._draw_seed()
     bin_size = float(self.state['bin_size'])
     calibrating = bool(self.state['calibrating'])
     residues = self._sum_residues(clients, shared_seed)
     result, self.state, report = self._server(
-        self.state,
-        tf.constant(residues, tf.int32),
-        shared_seed,
-        tf.constant(float(len(clients)), tf.float64),
+      self.state,
+      tf.constant(residues, tf.int32),
+      shared_seed,
+      # As the factory counts them: an update of zeros adds no rounding noise.
+      tf.constant(float(np.any(clients, axis=1).sum()), tf.float64),
     )
     if self._num_repeats:
       result = hadamard.inverse_rotate(
-          result, rotation_seed, self._dim, num_repeats=self._num_repeats
+        result, rotation_seed, self._dim, num_repeats=self._num_repeats
       )
     result = result.numpy()
     energy = float(np.sum(np.square(true_sum)))
     error = float(np.sum(np.square(result - true_sum)))
     return Round(
-        result=result,
-        nmse=error / energy if energy else error,
-        predicted_nmse=float(report['predicted_nmse']),
-        calibrating=calibrating,
-        is_blind=bool(report['is_blind']),
-        sum_stddev=float(report['sum_stddev']),
-        wrap_probability=float(report['wrap_probability']),
-        bin_size=bin_size,
+      result=result,
+      nmse=error / energy if energy else error,
+      predicted_nmse=float(report['predicted_nmse']),
+      calibrating=calibrating,
+      is_blind=bool(report['is_blind']),
+      sum_stddev=float(report['sum_stddev']),
+      wrap_probability=float(report['wrap_probability']),
+      bin_size=bin_size,
     )
 
   def _draw_seed(self) -> tf.Tensor:
@@ -158,16 +166,16 @@ class SumSimulation:
       def encode(values, bin_sizes, seed):
         if self._rounding is quantization.Rounding.DITHER:
           encoded = tf.map_fn(
-              lambda x: quantization.encode(
-                  x, bin_sizes, seed, modulus=self._modulus
-              ),
-              values,
-              fn_output_signature=tf.int32,
+            lambda x: quantization.encode(
+              x, bin_sizes, seed, modulus=self._modulus
+            ),
+            values,
+            fn_output_signature=tf.int32,
           )
         else:
           # One draw for all: independent offsets, as private seeds give.
           encoded = quantization.encode(
-              values, bin_sizes, seed, modulus=self._modulus
+            values, bin_sizes, seed, modulus=self._modulus
           )
         return tf.reduce_sum(tf.cast(encoded, tf.int64), axis=0)
 
@@ -190,7 +198,7 @@ class SumSimulation:
       if self._rounding is quantization.Rounding.STOCHASTIC:
         seed = self._draw_seed()
       total += self._encode(len(chunk))(
-          tf.constant(chunk), bin_sizes, seed
+        tf.constant(chunk), bin_sizes, seed
       ).numpy()
     return total[:width] % self._modulus
 
@@ -200,23 +208,23 @@ class SumSimulation:
     bin_sizes = tf.cast(self.tuner.bin_sizes(state), tf.float64)
     width = residues.shape.num_elements()
     bins = quantization.centred_bins(
-        residues,
-        shared_seed,
-        num_clients,
-        modulus=modulus,
-        rounding=self._rounding,
-        dtype=self._dtype,
+      residues,
+      shared_seed,
+      num_clients,
+      modulus=modulus,
+      rounding=self._rounding,
+      dtype=self._dtype,
     )
     decoded_versines = wrapped_normal.sum_versines(bins, modulus)
     raw = quantization.centre(quantization.to_stripes(residues), modulus)
     fitted = fitting.fit(
-        wrapped_normal.sum_versines(tf.cast(raw, self._dtype), modulus),
-        decoded_versines,
-        tf.constant(quantization.stripe_counts(width)),
-        bin_sizes,
-        num_clients,
-        modulus=modulus,
-        rounding=self._rounding,
+      wrapped_normal.sum_versines(tf.cast(raw, self._dtype), modulus),
+      decoded_versines,
+      tf.constant(quantization.stripe_counts(width)),
+      bin_sizes,
+      num_clients,
+      modulus=modulus,
+      rounding=self._rounding,
     )
     result = fitting.decode(bins, bin_sizes, fitted, modulus=modulus)
     if self._decoding is quantization.Decoding.CENTRED:
@@ -224,22 +232,22 @@ class SumSimulation:
       centred = bins * tf.cast(bin_sizes, bins.dtype)
       result = tf.where(lost, result, centred)
     report = dict(
-        predicted_nmse=tuning.round_nmse(
-            fitted, bin_sizes, modulus, self._decoding
-        ),
-        is_blind=fitted.is_blind,
-        sum_stddev=fitted.sum_stddev,
-        wrap_probability=tuning.wrap_probability(fitted, bin_sizes, modulus),
+      predicted_nmse=tuning.round_nmse(
+        fitted, bin_sizes, modulus, self._decoding
+      ),
+      is_blind=fitted.is_blind,
+      sum_stddev=fitted.sum_stddev,
+      wrap_probability=tuning.wrap_probability(fitted, bin_sizes, modulus),
     )
     return (
-        quantization.from_stripes(result, tf.TensorShape([width])),
-        self.tuner.next_state(state, fitted, num_clients),
-        report,
+      quantization.from_stripes(result, tf.TensorShape([width])),
+      self.tuner.next_state(state, fitted, num_clients),
+      report,
     )
 
 
 def orthogonal_clients(
-    rng: np.random.Generator, num_clients: int, dim: int
+  rng: np.random.Generator, num_clients: int, dim: int
 ) -> np.ndarray:
   """Returns independent normal rows whose sum has entries of variance 1."""
   rows = rng.standard_normal((num_clients, dim), np.float32)
@@ -247,7 +255,7 @@ def orthogonal_clients(
 
 
 def aligned_clients(
-    rng: np.random.Generator, num_clients: int, dim: int
+  rng: np.random.Generator, num_clients: int, dim: int
 ) -> np.ndarray:
   """Returns equal rows whose sum has normal entries of variance 1."""
   row = rng.standard_normal((1, dim), np.float32) / np.float32(num_clients)
