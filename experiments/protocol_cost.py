@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What secure aggregation costs on the wire, by bits and clients.
 
-Runs the masking protocol of the tests (Bonawitz et al. 2017) and counts the
+Runs the masking protocol of Bonawitz et al. (2017) and counts the
 bytes of its messages. The expansion is a client's traffic over that of sending
 its vector in the clear at the same bits per value, as that paper defines it.
 Sums with headroom, as deployed there, need log2(n) bits more on every value;
@@ -16,8 +16,8 @@ from typing import Any, Dict, Iterator, List, Sequence
 
 import numpy as np
 
+from experiments import masking_protocol
 from experiments import seeds
-from tests import masking_protocol
 
 # Abstract of Bonawitz et al. (2017): 16-bit values, n clients, d entries.
 QUOTED_EXPANSION = {(2**10, 2**20): 1.73, (2**14, 2**24): 1.98}

@@ -8,6 +8,7 @@ Appends a row for every 50 rounds to --output and continues there when it was
 interrupted. Exits with status 1 if a round broke a claim.
 """
 
+import dataclasses
 import json
 import os
 import shutil
@@ -17,11 +18,10 @@ from absl import app
 from absl import flags
 
 from experiments import quiet  # isort: skip. Before TensorFlow is imported.
-import dataclasses
+import tensorflow_federated as tff
 
 from experiments import results
 from experiments import soak
-import tensorflow_federated as tff
 import tff_autotune_secagg as tas
 
 del quiet  # Imported for its side effect.

@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from experiments import masking_protocol
 from tests import factory_conformance
-from tests import masking_protocol
 from tests import stat_checks
 from tff_autotune_secagg import hadamard
 from tff_autotune_secagg import quantization
