@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Secure aggregation by pairwise masks, small enough to read; to test and count.
+"""Secure aggregation by pairwise masks, to be tested and counted.
 
 The protocol of Bonawitz et al. (2017, ACM CCS, "Practical Secure Aggregation
 for Privacy-Preserving Machine Learning") against a server that is curious and

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What secure aggregation costs on the wire, by bits and clients.
 
-Runs the masking protocol of Bonawitz et al. (2017) and counts the
-bytes of its messages. The expansion is a client's traffic over that of sending
+Runs the masking protocol of Bonawitz et al. (2017) and counts the bytes of its
+messages. The expansion is a client's traffic over that of sending
 its vector in the clear at the same bits per value, as that paper defines it.
 Sums with headroom, as deployed there, need log2(n) bits more on every value;
 autotuned modular sums do not, and pay for keys and shares alone. How many bits

@@ -7,6 +7,8 @@ unseen. Every one is a secure sum: one modular sum of residues, and beside it
 only what the docstring of the composition names.
 """
 
+import functools
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -81,8 +83,9 @@ def _to_clients(computation):
   ]
 
 
-def _sum_process(modulus, **options):
-  factory = tas.AutotunedSecureSumFactory(modulus=modulus, **options)
+@functools.lru_cache(maxsize=None)
+def _sum_process(modulus, rounding):
+  factory = tas.AutotunedSecureSumFactory(modulus=modulus, rounding=rounding)
   return factory.create(_VALUE_TYPE)
 
 
@@ -99,7 +102,7 @@ class WhatLeavesAClientTest(parameterized.TestCase):
     ('other_modulus', 1000, tas.Rounding.DITHER, _WIDE_RESIDUES),
   )
   def test_sum_sends_residues_and_two_counts(self, modulus, rounding, residues):
-    process = _sum_process(modulus, rounding=rounding)
+    process = _sum_process(modulus, rounding)
     self.assertCountEqual(_from_clients(process.next), [residues, _COUNTS])
     self.assertEmpty(_from_clients(process.initialize))
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
@@ -128,7 +131,7 @@ class WhatLeavesAClientTest(parameterized.TestCase):
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
 
   def test_clients_receive_the_round_seeds_and_the_bin_sizes(self):
-    process = _sum_process(2**8)
+    process = _sum_process(2**8, tas.Rounding.STOCHASTIC)
     received = _to_clients(process.next)
     for expected in ('int64[2]', '<float32[16],int64[2]>'):
       received.remove(expected)
