@@ -9,8 +9,7 @@ field, whose elements are polynomials over GF(p) here. Pure NumPy.
 
 import functools
 import itertools
-from typing import Optional
-from typing import Tuple
+from typing import Optional, Tuple
 
 import numpy as np
 
@@ -37,9 +36,9 @@ def hadamard_matrix(order: int) -> np.ndarray:
   matrix = _construct(order)
   if matrix is None:
     raise ValueError(
-        '`order` must be 1, 2 or a multiple of 4 from the constructions of'
-        f' Sylvester and Paley, found {order}. Every multiple of 4 up to'
-        ' 88 is.'
+      '`order` must be 1, 2 or a multiple of 4 from the constructions of'
+      f' Sylvester and Paley, found {order}. Every multiple of 4 up to'
+      ' 88 is.'
     )
   return matrix
 
@@ -94,7 +93,7 @@ def _paley_two(order: int) -> Optional[np.ndarray]:
   conference[1:, 1:] = _jacobsthal(*field)
   off_diagonal = np.kron(conference, np.array([[1, 1], [1, -1]], np.int8))
   diagonal = np.kron(
-      np.eye(half, dtype=np.int8), np.array([[1, -1], [-1, -1]], np.int8)
+    np.eye(half, dtype=np.int8), np.array([[1, -1], [-1, -1]], np.int8)
   )
   return off_diagonal + diagonal
 
