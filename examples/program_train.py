@@ -30,20 +30,6 @@ from tff_autotune_secagg import simulation
 
 del quiet  # Imported for its side effect.
 
-_OUTPUT_DIR = flags.DEFINE_string(
-  'output_dir', None, 'Folder to write to and to continue from.'
-)
-_NUM_ROUNDS = flags.DEFINE_integer(
-  'num_rounds', 30, 'Rounds of training.', lower_bound=1
-)
-_MODULUS = flags.DEFINE_integer(
-  'modulus', 256, 'log2 of it is the bits per coordinate.', lower_bound=2
-)
-_SMOKE = flags.DEFINE_boolean(
-  'smoke', False, 'Shrink everything to seconds, on random images.'
-)
-flags.mark_flag_as_required('output_dir')
-
 # Older ones are removed. The first, round 0, stays: other runs can start there.
 _CHECKPOINTS_KEPT = 3
 
@@ -160,22 +146,38 @@ def train(config: federated_training.Config, output_dir: str) -> float:
   return trainer.evaluate(program_state.state)['test_accuracy']
 
 
+def define_flags() -> None:
+  """Defines the flags of `main`."""
+  flags.DEFINE_string(
+    'output_dir', None, 'Folder to write to and to continue from.'
+  )
+  flags.DEFINE_integer('num_rounds', 30, 'Rounds of training.', lower_bound=1)
+  flags.DEFINE_integer(
+    'modulus', 256, 'log2 of it is the bits per coordinate.', lower_bound=2
+  )
+  flags.DEFINE_boolean(
+    'smoke', False, 'Shrink everything to seconds, on random images.'
+  )
+  flags.mark_flag_as_required('output_dir')
+
+
 def main(argv) -> None:
   if len(argv) > 1:
     raise app.UsageError(f'Only flags are taken, found {argv[1:]!r}.')
   config = federated_training.Config(
     dataset='digits',
     model='digits_cnn',
-    aggregator=f'autotuned:modulus={_MODULUS.value}',
+    aggregator=f'autotuned:modulus={flags.FLAGS.modulus}',
     num_clients=30,
-    num_rounds=_NUM_ROUNDS.value,
+    num_rounds=flags.FLAGS.num_rounds,
   )
-  if _SMOKE.value:
+  if flags.FLAGS.smoke:
     config = federated_training.smoke(config)
-  accuracy = train(config, _OUTPUT_DIR.value)
+  accuracy = train(config, flags.FLAGS.output_dir)
   print(f'Test accuracy: {100 * accuracy:.2f} %')
-  print(f'Metrics: {_OUTPUT_DIR.value}/metrics.csv')
+  print(f'Metrics: {flags.FLAGS.output_dir}/metrics.csv')
 
 
 if __name__ == '__main__':
+  define_flags()
   app.run(main)
