@@ -180,7 +180,7 @@ def encode(
 
   def round_readable():
     readable = tf.abs(bins) < max_client_bins(modulus)
-    safe = tf.where(readable, bins, offsets * modulus)
+    safe = tf.where(readable, bins, tf.floor(offsets * modulus))
     integers = tf.cast(_round_up_above(safe, offsets), tf.int32)
     return reduce_modulo(integers, modulus)
 
