@@ -77,7 +77,7 @@ def draw(rows):
       column[0].loglog(modulus, measured, 'o', color=colour, markersize=4)
       column[0].loglog(modulus, predicted, **plots.style(index), label=label)
       column[1].semilogx(modulus, bits, 'o-', color=colour, markersize=4)
-    column[0].set_title(f'{cohort} clients', fontsize='medium')
+    column[0].set_title(f'clients: {cohort}', fontsize='medium')
     column[1].set_xlabel('modulus k')
     for panel in column:
       panel.set_xscale('log', base=2)
@@ -85,9 +85,10 @@ def draw(rows):
   axes[0, 0].set_ylabel('NMSE of the sum')
   axes[1, 0].set(ylabel=r'bits above NMSE = $n/k^2$', ylim=(-1, 6))
   axes[0, 0].legend(fontsize='x-small')
-  rounds = rows[0]['num_rounds'] if rows else 0
+  rounds = [row['num_rounds'] for row in rows]
   figure.suptitle(
-    f'Dots: measured, mean of {rounds} rounds; lines: predicted',
+    f'Dots: measured, mean of {min(rounds)} to {max(rounds)} rounds;'
+    ' lines: predicted',
     fontsize='medium',
   )
   figure.tight_layout()

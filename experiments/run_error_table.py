@@ -28,7 +28,9 @@ flags.DEFINE_list('moduli', '4,16,64,256,4096,65536', 'Moduli.')
 flags.DEFINE_list('cohorts', '1,10,100,1000', 'Clients in a round.')
 flags.DEFINE_list('alphas', '1e-2,1e-3,1e-4', "The paper's wrap probabilities.")
 flags.DEFINE_integer('dim', 2**13, 'Entries of a vector.', lower_bound=1024)
-flags.DEFINE_integer('num_rounds', 8, 'Rounds measured.', lower_bound=1)
+flags.DEFINE_integer(
+  'num_rounds', 8, 'Rounds of the largest cohorts.', lower_bound=1
+)
 flags.DEFINE_integer('seed', 0, 'Seed of everything.', lower_bound=0)
 flags.DEFINE_string(
   'output',
