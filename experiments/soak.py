@@ -171,15 +171,22 @@ class _Truth:
     self.stddev = float(np.sqrt(np.mean(self.sum**2)))
 
 
-def error_bound(stddev, num_clients, bin_size, dim, modulus) -> float:
+def error_bound(
+  stddev, num_clients, bin_size, dim, modulus, dither=False
+) -> float:
   """The most that a round with one bin size may be off, in energy of the sum.
 
-  Rounding adds at most 1/4 bin^2 per entry and client. Entries that come near
-  half a period cost at most a period each; their number is bounded by what a
-  normal exceeds with probability `_FALSE_ALARM`. Where the sum is much wider
-  than that, its own energy bounds the error of the posterior mean.
+  Rounding adds at most 1/4 bin^2 per entry and client. Dither may add up over
+  clients whose updates are small against a bin: n^2 / 12 bin^2 per entry.
+  Entries that come near half a period cost at most a period each; their number
+  is bounded by what a normal exceeds with probability `_FALSE_ALARM`. Where the
+  sum is much wider than that, its own energy bounds the error of the posterior
+  mean.
   """
-  noise = 0.25 * num_clients * bin_size**2
+  variance = num_clients / 4
+  if dither:
+    variance = max(variance, num_clients**2 / 12)
+  noise = variance * bin_size**2
   period = modulus * bin_size
   spread = np.sqrt(stddev**2 + noise)
   tail = 2 * stats.norm.sf(0.9 * period / 2 / spread)
@@ -269,6 +276,7 @@ class _Checker:
         float(inner['bin_size']),
         self._config.dim,
         self._config.modulus,
+        self._config.dither,
       )
       ratio = error / bound
       self.worst['error_over_bound'] = max(
