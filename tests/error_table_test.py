@@ -10,12 +10,12 @@ from absl.testing import parameterized
 import numpy as np
 
 from experiments import error_table
-from experiments import plot_error_table
+from experiments import error_table_plot
 from experiments import sum_simulation
 from tests import reference
 
 _RESULTS = os.path.join(
-  os.path.dirname(plot_error_table.__file__), 'results', 'error_table.jsonl'
+  os.path.dirname(error_table_plot.__file__), 'results', 'error_table.jsonl'
 )
 
 
@@ -108,7 +108,7 @@ class PublishedTest(absltest.TestCase):
       self.assertLess(row['largest_nmse'], 1 + sampling, row)
 
   def test_picture_has_a_column_for_each_cohort(self):
-    figure = plot_error_table.draw(self._rows)
+    figure = error_table_plot.draw(self._rows)
     self.assertLen(figure.axes, 8)
 
 
