@@ -38,23 +38,38 @@ flags.DEFINE_string('output', 'results/soak.jsonl', 'File for the rows.')
 def main(argv):
   del argv  # Unused.
   config = soak.Config(
-      num_rounds=FLAGS.num_rounds, dim=FLAGS.dim, modulus=FLAGS.modulus,
-      dither=FLAGS.dither, seed=FLAGS.seed)
+    num_rounds=FLAGS.num_rounds,
+    dim=FLAGS.dim,
+    modulus=FLAGS.modulus,
+    dither=FLAGS.dither,
+    seed=FLAGS.seed,
+  )
   fields = dict(dataclasses.asdict(config), aggregator='soak')
   run = results.run_name(fields)
   file = results.ResultsFile(FLAGS.output)
   folder = f'{FLAGS.output}.{run}.state'
   manager = tff.program.FileProgramStateManager(
-      folder, keep_total=1, keep_first=False)
+    folder, keep_total=1, keep_first=False
+  )
   tas.simulation.set_local_context()
   if not file.has_run(run):
-    file.append(dict(kind='run', run=run, config=fields, start=results.now(),
-                     environment=results.environment()))
+    file.append(
+      dict(
+        kind='run',
+        run=run,
+        config=fields,
+        start=results.now(),
+        environment=results.environment(),
+      )
+    )
   for row in soak.run(config, state_manager=manager):
     file.drop_rounds_after(run, row['round'] - 1)
     file.append(dict(kind='round', run=run, **row))
-    print(f'round {row["round"]}: {len(row["violations"])} violations, '
-          f'{row["python_mib"]} + {row["worker_mib"]} MiB', flush=True)
+    print(
+      f'round {row["round"]}: {len(row["violations"])} violations, '
+      f'{row["python_mib"]} + {row["worker_mib"]} MiB',
+      flush=True,
+    )
   rows = [r for r in results.read(FLAGS.output) if r['run'] == run]
   summary = soak.summarize(rows)
   print(json.dumps(summary, indent=2))

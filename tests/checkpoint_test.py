@@ -37,7 +37,7 @@ _WEIGHT = 0.7654321
 def _aggregation():
   """An aggregation process of the ready-made kind."""
   factory = tas.AutotunedSecureSumFactory(
-      modulus=256, rounding=tas.Rounding.DITHER, seed=1
+    modulus=256, rounding=tas.Rounding.DITHER, seed=1
   )
   return factory.create(_VALUE_TYPE)
 
@@ -54,30 +54,32 @@ def _training():
   def model_fn():
     spec = (tf.TensorSpec([None, 4]), tf.TensorSpec([None, 1]))
     dense = tf.keras.layers.Dense(
-        1, kernel_initializer=tf.keras.initializers.Constant(_WEIGHT)
+      1, kernel_initializer=tf.keras.initializers.Constant(_WEIGHT)
     )
     model = tf.keras.Sequential([tf.keras.layers.InputLayer([4]), dense])
     return tff.learning.models.from_keras_model(
-        model, loss=tf.keras.losses.MeanSquaredError(), input_spec=spec
+      model, loss=tf.keras.losses.MeanSquaredError(), input_spec=spec
     )
 
   return tff.learning.algorithms.build_weighted_fed_avg(
-      model_fn,
-      client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
-      model_aggregator=tas.autotuned_secure_aggregator(
-          zeroing=False, rounding=tas.Rounding.DITHER, seed=1
-      ),
+    model_fn,
+    client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+    model_aggregator=tas.autotuned_secure_aggregator(
+      zeroing=False, rounding=tas.Rounding.DITHER, seed=1
+    ),
   )
 
 
 def _datasets(round_num):
   rng = np.random.default_rng([9, round_num])
   return [
-      tf.data.Dataset.from_tensor_slices((
-          rng.normal(size=(6, 4)).astype(np.float32),
-          rng.normal(size=(6, 1)).astype(np.float32),
-      )).batch(3)
-      for _ in range(3)
+    tf.data.Dataset.from_tensor_slices(
+      (
+        rng.normal(size=(6, 4)).astype(np.float32),
+        rng.normal(size=(6, 1)).astype(np.float32),
+      )
+    ).batch(3)
+    for _ in range(3)
   ]
 
 
@@ -89,7 +91,7 @@ def _train(state, first, last):
 
 def _manager(folder, name):
   return tff.program.FileProgramStateManager(
-      os.path.join(folder, name), keep_total=3
+    os.path.join(folder, name), keep_total=3
   )
 
 
@@ -110,7 +112,6 @@ def _assert_equal_states(state, other):
 
 
 class ContinuationTest(absltest.TestCase):
-
   def test_aggregation_continues_from_a_file_as_if_undisturbed(self):
     process = _aggregation()
     manager = _manager(self.create_tempdir().full_path, 'states')
@@ -139,28 +140,27 @@ class ContinuationTest(absltest.TestCase):
     state = _train(_training().initialize(), 1, 2)
     asyncio.run(manager.save(state, 2))
     code = (
-        'import sys; from tests import checkpoint_test;'
-        ' checkpoint_test.continue_training(sys.argv[1])'
+      'import sys; from tests import checkpoint_test;'
+      ' checkpoint_test.continue_training(sys.argv[1])'
     )
     log_path = os.path.join(folder, 'log')
     with open(log_path, 'w') as log:
       status = subprocess.run(
-          [sys.executable, '-c', code, folder],
-          cwd=_PROJECT, stdout=log, stderr=log, timeout=240,
+        [sys.executable, '-c', code, folder],
+        cwd=_PROJECT,
+        stdout=log,
+        stderr=log,
+        timeout=240,
       ).returncode
     self.assertEqual(status, 0, pathlib.Path(log_path).read_text()[-2000:])
     undisturbed = _train(state, 3, 4)
-    resumed, version = asyncio.run(
-        tas.load_latest_state(manager, _training())
-    )
+    resumed, version = asyncio.run(tas.load_latest_state(manager, _training()))
     self.assertEqual(version, 4)
     _assert_equal_states(resumed, undisturbed)
 
   def test_without_a_checkpoint_the_initial_state_is_returned(self):
     manager = _manager(self.create_tempdir().full_path, 'none')
-    state, version = asyncio.run(
-        tas.load_latest_state(manager, _aggregation())
-    )
+    state, version = asyncio.run(tas.load_latest_state(manager, _aggregation()))
     self.assertEqual(version, 0)
     _assert_equal_states(state, _aggregation().initialize())
 
@@ -174,44 +174,43 @@ def _with_setting(state, name, value):
 
 
 class RefusalTest(parameterized.TestCase):
-
   def _assert_refused(self, process, state, values, message, owner):
     """Both by the check and by a round that was started without it."""
     with self.assertRaisesWithLiteralMatch(
-        ValueError, message.format('process')
+      ValueError, message.format('process')
     ):
       tas.check_state(process, state)
     with self.assertRaisesWithLiteralMatch(ValueError, message.format(owner)):
       process.next(state, values)
 
   @parameterized.named_parameters(
-      ('modulus', 'modulus', 16, 256, 'QuantizeModFactory'),
-      ('rounding', 'dither', 0, 1, 'QuantizeModFactory'),
-      ('version', 'state_format', 0, 1, 'QuantizeModFactory'),
-      ('size', 'dim', 1501, 1500, 'HadamardRotationFactory'),
-      ('rotation', 'num_repeats', 2, 1, 'HadamardRotationFactory'),
+    ('modulus', 'modulus', 16, 256, 'QuantizeModFactory'),
+    ('rounding', 'dither', 0, 1, 'QuantizeModFactory'),
+    ('version', 'state_format', 0, 1, 'QuantizeModFactory'),
+    ('size', 'dim', 1501, 1500, 'HadamardRotationFactory'),
+    ('rotation', 'num_repeats', 2, 1, 'HadamardRotationFactory'),
   )
   def test_other_settings_are_refused_in_one_sentence(
-      self, name, found, wanted, owner
+    self, name, found, wanted, owner
   ):
     process = _aggregation()
     state = _with_setting(process.initialize(), name, found)
     message = (
-        f'The state was written with `{name}` {found}, but this {{}} has'
-        f' `{name}` {wanted}: start from `initialize()` or use the settings of'
-        ' the checkpoint.'
+      f'The state was written with `{name}` {found}, but this {{}} has'
+      f' `{name}` {wanted}: start from `initialize()` or use the settings of'
+      ' the checkpoint.'
     )
     self._assert_refused(process, state, _values(1), message, owner)
 
   def test_the_state_of_another_process_is_refused(self):
     # Not made up as above: what a process of another modulus really wrote.
     other = tas.AutotunedSecureSumFactory(
-        modulus=16, rounding=tas.Rounding.DITHER, seed=1
+      modulus=16, rounding=tas.Rounding.DITHER, seed=1
     ).create(tff.TensorType(np.float32, [3000]))
     with self.assertRaisesRegex(
-        ValueError,
-        r'^The state was written with `(modulus` 16|dim` 3000), but this'
-        r' process has `(modulus` 256|dim` 1500): .{60,90}$',
+      ValueError,
+      r'^The state was written with `(modulus` 16|dim` 3000), but this'
+      r' process has `(modulus` 256|dim` 1500): .{60,90}$',
     ):
       tas.check_state(_aggregation(), other.initialize())
 
@@ -228,7 +227,7 @@ class RefusalTest(parameterized.TestCase):
     with self.assertRaises(ValueError) as caught:
       process.next(state, _datasets(1))
     self.assertStartsWith(
-        str(caught.exception), 'The state was written with `modulus` 16, but'
+      str(caught.exception), 'The state was written with `modulus` 16, but'
     )
     self.assertLess(len(str(caught.exception)), 200)
     with self.assertRaises(ValueError) as caught:
@@ -242,9 +241,9 @@ class RefusalTest(parameterized.TestCase):
     kernel = np.full([5, 1], _WEIGHT, np.float32)
     state.global_model_weights.trainable[0] = kernel
     with self.assertRaisesWithLiteralMatch(
-        ValueError,
-        "`state` must hold float32[4, 1] at 'global_model_weights/trainable/0',"
-        ' found float32[5, 1].',
+      ValueError,
+      "`state` must hold float32[4, 1] at 'global_model_weights/trainable/0',"
+      ' found float32[5, 1].',
     ):
       tas.check_state(process, state)
 
@@ -253,17 +252,17 @@ class RefusalTest(parameterized.TestCase):
     state = copy.deepcopy(process.initialize())
     del state['inner']['tuner']['bin_size']
     with self.assertRaisesWithLiteralMatch(
-        ValueError,
-        '`state` must have the fields of `process`, found that it lacks'
-        " 'inner/tuner/bin_size'.",
+      ValueError,
+      '`state` must have the fields of `process`, found that it lacks'
+      " 'inner/tuner/bin_size'.",
     ):
       tas.check_state(process, state)
     state['inner']['tuner']['width'] = np.float32(_WEIGHT)
     state['inner']['tuner']['bin_size'] = np.float32(1)
     with self.assertRaisesWithLiteralMatch(
-        ValueError,
-        '`state` must have the fields of `process`, found that it has besides'
-        " 'inner/tuner/width'.",
+      ValueError,
+      '`state` must have the fields of `process`, found that it has besides'
+      " 'inner/tuner/width'.",
     ):
       tas.check_state(process, state)
 
@@ -273,9 +272,9 @@ class RefusalTest(parameterized.TestCase):
     weights = dict(weights=np.full([3], _WEIGHT, np.float32))
     asyncio.run(manager.save(weights, 1))
     with self.assertRaisesWithLiteralMatch(
-        ValueError,
-        'The checkpoint must have the fields of the process, found others: it'
-        ' was written by another kind or version of it.',
+      ValueError,
+      'The checkpoint must have the fields of the process, found others: it'
+      ' was written by another kind or version of it.',
     ) as caught:
       asyncio.run(tas.load_latest_state(manager, process))
     self.assertTrue(caught.exception.__suppress_context__)
@@ -286,7 +285,7 @@ class RefusalTest(parameterized.TestCase):
     state = _with_setting(process.initialize(), 'modulus', 16)
     asyncio.run(manager.save(state, 7))
     with self.assertRaisesRegex(
-        ValueError, '^The state was written with `modulus` 16, but this'
+      ValueError, '^The state was written with `modulus` 16, but this'
     ):
       asyncio.run(tas.load_latest_state(manager, process))
 

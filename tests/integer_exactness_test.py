@@ -49,7 +49,7 @@ def _residues(modulus, num_clients, size=24):
 class ModularSumTest(parameterized.TestCase):
   # Each compiles a process; `secure_sum_test` has more.
   @parameterized.parameters(
-      2, 3, 2**8, 2**16 + 1, 2**24 + 1, 3 * 2**28, _PRIME_BELOW_2_30, 2**30
+    2, 3, 2**8, 2**16 + 1, 2**24 + 1, 3 * 2**28, _PRIME_BELOW_2_30, 2**30
   )
   def test_equals_python_integers(self, modulus):
     factory = secure_sum.ModularSecureSumFactory(modulus=modulus)

@@ -8,14 +8,13 @@ from experiments import protocol_cost
 
 
 class ProtocolCostTest(absltest.TestCase):
-
   def test_rows_are_measured_and_computed(self):
     config = protocol_cost.Config(
-        num_clients=(4,), dim=64, bits=(8, 16), dims=(1024,)
+      num_clients=(4,), dim=64, bits=(8, 16), dims=(1024,)
     )
     rows = list(protocol_cost.run(config))
     by_key = {
-        (row['num_clients'], row['bits'], row['scheme']): row for row in rows
+      (row['num_clients'], row['bits'], row['scheme']): row for row in rows
     }
     self.assertLen(rows, 2 * 2 * 3)
     tuned = by_key[4, 8, 'autotuned']
@@ -25,7 +24,7 @@ class ProtocolCostTest(absltest.TestCase):
     # A sum of four values of 8 bits has 10.
     self.assertEqual(by_key[4, 8, 'headroom']['bits_on_wire'], 10)
     self.assertLen(
-        protocol_cost.format_table(rows).splitlines(), 2 + len(rows) // 2
+      protocol_cost.format_table(rows).splitlines(), 2 + len(rows) // 2
     )
 
   def test_measured_overhead_is_the_computed_one(self):
@@ -33,14 +32,15 @@ class ProtocolCostTest(absltest.TestCase):
     for num_clients in (2, 3, 9, 17):
       found = protocol_cost.measure(num_clients, 256, config)
       self.assertEqual(
-          found['other'], protocol_cost.overhead_bytes(num_clients)
+        found['other'], protocol_cost.overhead_bytes(num_clients)
       )
 
   def test_the_protocol_is_as_large_as_the_one_it_is_after(self):
     # Its paper counts keys and shares of 32 bytes, without tags.
     config = protocol_cost.Config(num_clients=(), bits=(16,))
-    quoted = [row for row in protocol_cost.run(config)
-              if row['quoted_expansion']]
+    quoted = [
+      row for row in protocol_cost.run(config) if row['quoted_expansion']
+    ]
     self.assertLen(quoted, 2)
     for row in quoted:
       self.assertBetween(row['expansion'] - row['quoted_expansion'], 0, 0.03)

@@ -15,7 +15,6 @@ setUpModule = factory_conformance.set_up_context
 
 
 class ScriptTest(absltest.TestCase):
-
   def test_repeats_and_holds_every_fault(self):
     config = soak.Config(num_rounds=3000)
     steps = list(soak.script(config))
@@ -43,15 +42,24 @@ class CheckerTest(absltest.TestCase):
       values, weights = soak.clients(config, step)
       truth = soak._Truth(values, weights, config.dim)
       measurements = dict(
-          rejected_clients=0, weight_sum=truth.weight_sum,
-          value=dict(num_clients=3, calibrating=False, blind=False,
-                     bin_size=truth.stddev * 8 / 256, predicted_nmse=1e-3))
+        rejected_clients=0,
+        weight_sum=truth.weight_sum,
+        value=dict(
+          num_clients=3,
+          calibrating=False,
+          blind=False,
+          bin_size=truth.stddev * 8 / 256,
+          predicted_nmse=1e-3,
+        ),
+      )
       result = truth.sum / truth.weight_sum
       result, state = change(result, measurements, (number, 1.0))
       checker.check(
-          step, truth,
-          tff.templates.MeasuredProcessOutput(None, result, measurements),
-          state)
+        step,
+        truth,
+        tff.templates.MeasuredProcessOutput(None, result, measurements),
+        state,
+      )
     return {violation['claim'] for violation in checker.violations}
 
   def test_right_rounds_pass(self):
@@ -64,17 +72,18 @@ class CheckerTest(absltest.TestCase):
           measurements[name] = value
         measurements['value'].update(inner)
         return result, state
+
       return change
 
     cases = {
-        'error within its bound': lambda r, m, s: (2 * r, s),
-        'result finite': lambda r, m, s: (r * np.nan, s),
-        'round counter advances': lambda r, m, s: (r, (s[0] - 1, 1.0)),
-        'bin size finite and positive': lambda r, m, s: (r, (s[0], 0.0)),
-        'rejected clients counted': set_to('rejected_clients', 1),
-        'weights summed': set_to('weight_sum', 1.0),
-        'contributing clients counted': set_to(None, None, num_clients=2),
-        'recovered in two rounds': set_to(None, None, blind=True),
+      'error within its bound': lambda r, m, s: (2 * r, s),
+      'result finite': lambda r, m, s: (r * np.nan, s),
+      'round counter advances': lambda r, m, s: (r, (s[0] - 1, 1.0)),
+      'bin size finite and positive': lambda r, m, s: (r, (s[0], 0.0)),
+      'rejected clients counted': set_to('rejected_clients', 1),
+      'weights summed': set_to('weight_sum', 1.0),
+      'contributing clients counted': set_to(None, None, num_clients=2),
+      'recovered in two rounds': set_to(None, None, blind=True),
     }
     for claim, change in cases.items():
       with self.subTest(claim):
@@ -82,12 +91,11 @@ class CheckerTest(absltest.TestCase):
 
 
 class RunTest(absltest.TestCase):
-
   def test_a_short_soak_has_no_violations_and_resumes(self):
     config = soak.Config(num_rounds=20, block=20, dither=True)
     folder = self.create_tempdir().full_path
     manager = tff.program.FileProgramStateManager(
-        folder, keep_total=1, keep_first=False
+      folder, keep_total=1, keep_first=False
     )
     rows = list(soak.run(config, state_manager=manager))
     config = dataclasses.replace(config, num_rounds=40)
