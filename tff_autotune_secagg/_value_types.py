@@ -7,7 +7,7 @@ container the caller has (tuples, dicts, attrs classes, unnamed TFF structures)
 and lets a leaf change its dtype or shape on the way.
 """
 
-from typing import Any, Callable, List, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -61,22 +61,6 @@ def leaf_specs(value_type: tff.Type) -> List[tf.TensorSpec]:
     tf.TensorSpec(leaf.shape, tf.as_dtype(leaf.dtype))
     for _, leaf in _leaf_types(value_type)
   ]
-
-
-def map_leaf_types(
-  fn: Callable[[tf.TensorSpec], tf.TensorSpec], value_type: tff.Type
-) -> tff.Type:
-  """Returns `value_type` with `fn` applied to the spec of every leaf."""
-  if isinstance(value_type, tff.TensorType):
-    spec = fn(tf.TensorSpec(value_type.shape, tf.as_dtype(value_type.dtype)))
-    return tff.TensorType(spec.dtype.as_numpy_dtype, spec.shape.as_list())
-  elements = [
-    (name, map_leaf_types(fn, element))
-    for name, element in tff.structure.iter_elements(value_type)
-  ]
-  if isinstance(value_type, tff.StructWithPythonType):
-    return tff.StructWithPythonType(elements, value_type.python_container)
-  return tff.StructType(elements)
 
 
 def flatten(value: Any) -> List[tf.Tensor]:
