@@ -52,6 +52,7 @@ setuptools.setup(
   zip_safe=False,
   install_requires=[
     'absl-py',
+    'dm-tree',
     'grpcio',
     'numpy',
     'scipy',

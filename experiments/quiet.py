@@ -22,8 +22,9 @@ os.environ.setdefault('CUDA_VISIBLE_DEVICES', '-1')  # The runtime is CPU work.
 # Third-party deprecations that a user of these binaries cannot act upon.
 warnings.filterwarnings('ignore', category=UserWarning, module='google.rpc')
 warnings.filterwarnings('ignore', category=DeprecationWarning)
-logging.set_verbosity(logging.ERROR)
-logging.set_stderrthreshold('error')
+# Warnings stay: the loss of a worker is one.
+logging.set_verbosity(logging.WARNING)
+logging.set_stderrthreshold('warning')
 # TFF's own metrics leave assertions unused, which TensorFlow reports as errors.
 python_logging.getLogger('tensorflow').setLevel(python_logging.CRITICAL)
 

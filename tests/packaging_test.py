@@ -127,6 +127,7 @@ class DependencyTest(absltest.TestCase):
       'tensorflow': 'tensorflow',
       'tensorflow_federated': 'tensorflow-federated',
       'tensorflow_model_optimization': 'tensorflow-model-optimization',
+      'tree': 'dm-tree',
     }
     setup = (_PROJECT / 'setup.py').read_text()
     required = setup.partition('install_requires=')[2].partition(']')[0]

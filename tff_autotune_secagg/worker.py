@@ -16,29 +16,34 @@ from absl import flags
 
 from tff_autotune_secagg import simulation
 
-_PORT = flags.DEFINE_integer(
-  'port', None, 'TCP port to serve on.', lower_bound=1, upper_bound=2**16 - 1
-)
-_MAX_CONCURRENT_CLIENTS = flags.DEFINE_integer(
-  'max_concurrent_clients',
-  None,
-  'How many clients are computed at the same time; no limit unless given.',
-  lower_bound=1,
-)
-flags.mark_flag_as_required('port')
+
+def define_flags() -> None:
+  """Defines the flags of `main`."""
+  flags.DEFINE_integer(
+    'port', None, 'TCP port to serve on.', lower_bound=1, upper_bound=2**16 - 1
+  )
+  flags.DEFINE_integer(
+    'max_concurrent_clients',
+    None,
+    'How many clients are computed at the same time; no limit unless given.',
+    lower_bound=1,
+  )
+  flags.mark_flag_as_required('port')
 
 
 def main(argv: Sequence[str]) -> None:
   """Becomes the worker that the flags describe."""
   if len(argv) > 1:
     raise app.UsageError(f'Only flags are taken, found {argv[1:]!r}.')
+  port = flags.FLAGS.port
   command = simulation.worker_command(
-    _PORT.value, max_concurrent_clients=_MAX_CONCURRENT_CLIENTS.value
+    port, max_concurrent_clients=flags.FLAGS.max_concurrent_clients
   )
-  print(f'Serving on port {_PORT.value}; Ctrl-C ends it.', flush=True)
+  print(f'Serving on port {port}; Ctrl-C ends it.', flush=True)
   # Becomes the worker, so that a signal or a service manager reaches it.
   os.execv(command[0], command)
 
 
 if __name__ == '__main__':
+  define_flags()
   app.run(main)
