@@ -45,6 +45,18 @@ def _check_leaves(value_type: tff.Type, rule: str, dtypes) -> None:
       raise _checks.refuse_leaf('tensors of fully defined shape', path, leaf)
 
 
+def check_sum_factory(
+  name: str, factory: Any
+) -> tff.aggregators.UnweightedAggregationFactory:
+  """Returns `factory` if it can aggregate without weights, or raises."""
+  return _checks.check_instance(
+    name,
+    factory,
+    tff.aggregators.UnweightedAggregationFactory,
+    'an unweighted aggregation factory',
+  )
+
+
 def check_floats(value_type: tff.Type) -> None:
   """Raises TypeError unless `value_type` is a structure of float tensors."""
   _check_leaves(value_type, 'float tensors', _FLOATS)

@@ -42,11 +42,8 @@ class FlattenFactory(tff.aggregators.UnweightedAggregationFactory):
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
-    self._inner_factory = _checks.check_instance(
-      'inner_factory',
-      inner_factory,
-      tff.aggregators.UnweightedAggregationFactory,
-      'an unweighted aggregation factory',
+    self._inner_factory = _value_types.check_sum_factory(
+      'inner_factory', inner_factory
     )
     self._min_dim = _checks.check_int('min_dim', min_dim, 1)
 

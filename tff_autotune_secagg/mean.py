@@ -58,7 +58,9 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
     Raises:
       TypeError: it is not an unweighted aggregation factory.
     """
-    self._value_sum_factory = _check_sum_factory(value_sum_factory)
+    self._value_sum_factory = _value_types.check_sum_factory(
+      'value_sum_factory', value_sum_factory
+    )
 
   def create(self, value_type, weight_type) -> tff.templates.AggregationProcess:
     """Creates the process.
@@ -112,7 +114,9 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
     Raises:
       TypeError: it is not an unweighted aggregation factory.
     """
-    self._value_sum_factory = _check_sum_factory(value_sum_factory)
+    self._value_sum_factory = _value_types.check_sum_factory(
+      'value_sum_factory', value_sum_factory
+    )
 
   def create(self, value_type) -> tff.templates.AggregationProcess:
     """Creates the process.
@@ -144,16 +148,6 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
       return _next(state, value, weight, process, weigh, divide)
 
     return tff.templates.AggregationProcess(init_fn, next_fn)
-
-
-def _check_sum_factory(factory):
-  """Returns the inner factory, or raises."""
-  return _checks.check_instance(
-    'value_sum_factory',
-    factory,
-    tff.aggregators.UnweightedAggregationFactory,
-    'an unweighted aggregation factory',
-  )
 
 
 def _check_weight_type(weight_type):

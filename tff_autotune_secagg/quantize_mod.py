@@ -87,11 +87,8 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError, ValueError: an argument is of the wrong kind or out of range,
         or the tuner is of another modulus or rounding.
     """
-    self._inner_factory = _checks.check_instance(
-      'inner_factory',
-      inner_factory,
-      tff.aggregators.UnweightedAggregationFactory,
-      'an unweighted aggregation factory',
+    self._inner_factory = _value_types.check_sum_factory(
+      'inner_factory', inner_factory
     )
     modulus = _checks.check_modulus(modulus)
     rounding = _checks.check_enum('rounding', rounding, quantization.Rounding)

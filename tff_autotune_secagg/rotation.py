@@ -60,11 +60,8 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
-    self._inner_factory = _checks.check_instance(
-      'inner_factory',
-      inner_factory,
-      tff.aggregators.UnweightedAggregationFactory,
-      'an unweighted aggregation factory',
+    self._inner_factory = _value_types.check_sum_factory(
+      'inner_factory', inner_factory
     )
     self._num_repeats = _checks.check_int('num_repeats', num_repeats, 1, 8)
     self._seed = _checks.check_seed(seed)
