@@ -215,6 +215,14 @@ class EdgeTest(parameterized.TestCase):
     self.assertGreater(np.mean(errors[4:]), 3 * predicted)
     self.assertLess(np.mean(errors[4:]), 12 * predicted)
 
+  def test_a_large_cohort_of_identical_clients_under_dither(self):
+    # Each client spreads over a third of a bin: errors of n^2 b^2 / 12, taken
+    # for signal, would be three times the sum.
+    simulation = _simulation(256, _DITHER)
+    rows = sum_simulation.aligned_clients(np.random.default_rng(5), 100, _DIM)
+    errors = [simulation.run_round(rows).nmse for _ in range(12)]
+    self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
+
   @parameterized.product(num_repeats=(1, 2), modulus=(64, 256))
   def test_sparse_updates(self, num_repeats, modulus):
     simulation = _simulation(modulus, num_repeats=num_repeats)
