@@ -9,6 +9,10 @@ UV_VERSION := 0.13.9
 # Foreign packages on these paths would shadow the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
+# A process for each processor, each with its own TensorFlow and TFF worker. Files
+# stay whole: what a class has compiled serves all of its tests.
+PARALLEL := -n auto --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
+
 .PHONY: help env demo test test-fast lint format docs build-file wheel check-wheel lock \
   clean
 .DEFAULT_GOAL := help
@@ -24,10 +28,10 @@ demo: env ## Train on handwritten digits with 8-bit secure sums (DEMO_ARGS=...)
 	@.venv/bin/python -m experiments.run_demo $(DEMO_ARGS)
 
 test: lint ## Check the style, then run all tests (PYTEST_ARGS=...)
-	.venv/bin/python -m pytest $(PYTEST_ARGS)
+	.venv/bin/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 test-fast: env ## Run the tests that are not marked slow
-	.venv/bin/python -m pytest -m 'not slow' $(PYTEST_ARGS)
+	.venv/bin/python -m pytest $(PARALLEL) -m 'not slow' $(PYTEST_ARGS)
 
 lint: env ## Check style and format, change nothing
 	.venv/bin/python -m ruff check .

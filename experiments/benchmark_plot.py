@@ -40,32 +40,73 @@ def figure(rows: Sequence[Dict[str, Any]]):
 
 
 def _panel(axes, group, summary):
-  """Draws ratios against the size, a line for each case."""
+  """Draws ratios against the size, or for rounds against the case."""
+  axes.set_title(_TITLES[group], fontsize='medium')
+  axes.grid(alpha=0.3)
+  compared = [row for row in summary if row['case'] != row['reference']]
+  ratio = f'time over that of the reference, {summary[0]["reference"]}'
+  if group == 'round':
+    _draw_by_case(axes, compared)
+    axes.axvline(1.0, color='grey', linewidth=0.8)
+    axes.set_xlim(left=0.0)
+    axes.set_xlabel(ratio)
+  else:
+    _draw_by_size(axes, compared)
+    axes.set_xscale('log', base=2)
+    axes.set_yscale('log')
+    axes.axhline(1.0, color='grey', linewidth=0.8)
+    axes.set_xlabel('values in the vector')
+    axes.set_ylabel(ratio)
+  # Below the axes where marks are everywhere.
+  below = dict(loc='upper center', bbox_to_anchor=(0.5, -0.16))
+  axes.legend(fontsize='x-small', **(below if group == 'round' else {}))
+
+
+def _ratios(cells):
+  """Medians, and distances of the quartiles from them."""
+  middle = [cell['per_reference'][1] for cell in cells]
+  below = [m - c['per_reference'][0] for m, c in zip(middle, cells)]
+  above = [c['per_reference'][2] - m for m, c in zip(middle, cells)]
+  return middle, [below, above]
+
+
+def _draw_by_size(axes, rows):
+  """A line for each case."""
   lines = {}
-  for row in summary:
-    if row['case'] != row['reference']:
-      lines.setdefault((row['case'], row['num_clients']), []).append(row)
-  for index, ((case, num_clients), cells) in enumerate(lines.items()):
+  for row in rows:
+    lines.setdefault(row['case'], []).append(row)
+  for index, (case, cells) in enumerate(lines.items()):
     cells.sort(key=lambda row: row['dim'])
-    middle = [cell['per_reference'][1] for cell in cells]
-    below = [m - c['per_reference'][0] for m, c in zip(middle, cells)]
-    above = [c['per_reference'][2] - m for m, c in zip(middle, cells)]
-    label = f'{case}, {num_clients} clients' if num_clients else case
+    middle, bars = _ratios(cells)
     axes.errorbar(
       [cell['dim'] for cell in cells],
       middle,
-      yerr=[below, above],
-      label=label,
+      yerr=bars,
+      label=case,
       marker='o',
       markersize=3,
       capsize=2,
       **plots.style(index),
     )
-  axes.set_xscale('log', base=2)
-  axes.set_yscale('log')
-  axes.axhline(1.0, color='grey', linewidth=0.8)
-  axes.set_title(_TITLES[group], fontsize='medium')
-  axes.set_xlabel('values in the vector')
-  axes.set_ylabel(f'time over that of the reference, {summary[0]["reference"]}')
-  axes.grid(alpha=0.3)
-  axes.legend(fontsize='x-small')
+
+
+def _draw_by_case(axes, rows):
+  """A row for each case, a mark for each size of vector and round."""
+  cases = list(dict.fromkeys(row['case'] for row in rows))
+  sizes = {}
+  for row in rows:
+    sizes.setdefault((row['dim'], row['num_clients']), []).append(row)
+  for index, ((dim, num_clients), cells) in enumerate(sorted(sizes.items())):
+    middle, bars = _ratios(cells)
+    axes.errorbar(
+      middle,
+      [cases.index(cell['case']) for cell in cells],
+      xerr=bars,
+      label=f'{dim:,} values, {num_clients} clients',
+      marker='os^Dv<>'[index % 7],
+      markersize=4,
+      capsize=2,
+      **{**plots.style(index), 'linestyle': 'none'},
+    )
+  axes.set_yticks(range(len(cases)), cases, fontsize='x-small')
+  axes.invert_yaxis()

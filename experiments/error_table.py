@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments import seeds
 from experiments import sum_simulation
-from tff_autotune_secagg import bin_size
+from tff_autotune_secagg import planning
 from tff_autotune_secagg import quantization
 
 CLIENT_KINDS = {
@@ -108,7 +108,7 @@ def run(cell: Cell) -> Dict[str, Any]:
     dataclasses.asdict(cell),
     nmse=nmse,
     standard_error=spread / math.sqrt(len(measured)),
-    predicted_nmse=bin_size.predicted_nmse(
+    predicted_nmse=planning.predicted_nmse(
       num_clients=cell.num_clients,
       modulus=cell.modulus,
       wrap_probability=cell.wrap_probability,

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Sequence
 from tff_autotune_secagg import aggregators
 from tff_autotune_secagg import bin_size
 from tff_autotune_secagg import hadamard
+from tff_autotune_secagg import planning
 from tff_autotune_secagg import quantization
 
 Row = Dict[str, Any]
@@ -41,9 +42,9 @@ def rows(
   width = hadamard.padded_dim(max(num_values, aggregators.MIN_DIM))
   found = []
   for target in target_nmses:
-    modulus = bin_size.plan_modulus(num_clients, target, rounding=rounding)
+    modulus = planning.plan_modulus(num_clients, target, rounding=rounding)
     options = dict(num_clients=num_clients, modulus=modulus, rounding=rounding)
-    alone = bin_size.plan_modulus(1, target, rounding=rounding)
+    alone = planning.plan_modulus(1, target, rounding=rounding)
     bits = modulus.bit_length() - 1
     more_bits = math.ceil(math.log2(num_clients * alone))
     found.append(
@@ -51,8 +52,8 @@ def rows(
         target_nmse=target,
         modulus=modulus,
         bits=bits,
-        predicted_nmse=bin_size.predicted_nmse(**options),
-        wrap_probability=bin_size.optimal_wrap_probability(**options),
+        predicted_nmse=planning.predicted_nmse(**options),
+        wrap_probability=planning.optimal_wrap_probability(**options),
         bytes_per_client=math.ceil(width * bits / 8),
         bytes_as_floats=4 * num_values,
         share_of_floats=math.ceil(width * bits / 8) / (4 * num_values),
@@ -68,7 +69,7 @@ def smallest_modulus(
   rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
 ) -> int:
   """Returns the smallest power of two that is not refused for a cohort."""
-  return bin_size.plan_modulus(
+  return planning.plan_modulus(
     num_clients, bin_size.MAX_PREDICTED_NMSE, rounding=rounding
   )
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tests import reference
 from tff_autotune_secagg import bin_size
+from tff_autotune_secagg import planning
 from tff_autotune_secagg import quantization
 
 _STOCHASTIC = quantization.Rounding.STOCHASTIC
@@ -118,11 +119,11 @@ class BestTest(parameterized.TestCase):
       args=(num_clients, modulus),
       method='bounded',
     )
-    found = bin_size.predicted_nmse(
+    found = planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, decoding=_CENTRED, drift=0.0
     )
     np.testing.assert_allclose(found, best.fun, rtol=0.01)
-    alpha = bin_size.optimal_wrap_probability(
+    alpha = planning.optimal_wrap_probability(
       num_clients=num_clients, modulus=modulus, decoding=_CENTRED, drift=0.0
     )
     half_period = bin_size.half_period_for(alpha)
@@ -141,20 +142,20 @@ class BestTest(parameterized.TestCase):
       options = dict(
         num_clients=num_clients, modulus=modulus, rounding=rounding
       )
-      best = bin_size.predicted_nmse(drift=0.0, **options)
+      best = planning.predicted_nmse(drift=0.0, **options)
       for alpha in (1e-2, 1e-3, 1e-4, 1e-6):
-        other = bin_size.predicted_nmse(wrap_probability=alpha, **options)
+        other = planning.predicted_nmse(wrap_probability=alpha, **options)
         self.assertLess(best, other * 1.001)
 
   def test_a_drift_margin_widens_the_period_and_costs_little(self):
     options = dict(num_clients=10, modulus=256)
     alphas = [
-      bin_size.optimal_wrap_probability(drift=d, **options)
+      planning.optimal_wrap_probability(drift=d, **options)
       for d in (0.0, 0.1, 0.5)
     ]
     self.assertGreater(alphas[0], alphas[1])
     self.assertGreater(alphas[1], alphas[2])
-    errors = [bin_size.predicted_nmse(drift=d, **options) for d in (0.0, 0.1)]
+    errors = [planning.predicted_nmse(drift=d, **options) for d in (0.0, 0.1)]
     self.assertLess(errors[1], 1.15 * errors[0])
 
   @parameterized.product(modulus=(2, 3, 4, 7, 2**30), num_clients=(1, 10**6))
@@ -168,19 +169,19 @@ class BestTest(parameterized.TestCase):
           decoding=decoding,
         )
         for alpha in (None, 1e-9, 0.999):
-          error = bin_size.predicted_nmse(wrap_probability=alpha, **options)
+          error = planning.predicted_nmse(wrap_probability=alpha, **options)
           self.assertTrue(math.isfinite(error))
           self.assertGreater(error, 0.0)
           if decoding is _POSTERIOR:
             self.assertLess(error, 1 + 1e-9)
-        alpha = bin_size.optimal_wrap_probability(**options)
+        alpha = planning.optimal_wrap_probability(**options)
         self.assertBetween(alpha, 0.0, 1.0)
 
 
 class BoundTest(parameterized.TestCase):
   @parameterized.parameters((_STOCHASTIC, 2.1), (_DITHER, 1.7))
   def test_bits_above_the_lattice_bound_at_256_and_10(self, rounding, limit):
-    error = bin_size.predicted_nmse(
+    error = planning.predicted_nmse(
       num_clients=10, modulus=256, rounding=rounding
     )
     self.assertLess(reference.lattice_bound_bits(error, 10, 256), limit)
@@ -188,7 +189,7 @@ class BoundTest(parameterized.TestCase):
   def test_bits_above_the_lattice_bound_up_to_65536(self):
     for bits in range(2, 17):
       for num_clients in (1, 10, 100, 1000):
-        error = bin_size.predicted_nmse(
+        error = planning.predicted_nmse(
           num_clients=num_clients, modulus=2**bits
         )
         above = reference.lattice_bound_bits(error, num_clients, 2**bits)
@@ -196,8 +197,8 @@ class BoundTest(parameterized.TestCase):
 
   def test_rule_of_thumb_half_a_bit_per_doubling(self):
     for num_clients in (4, 64, 1024):
-      error = bin_size.predicted_nmse(num_clients=num_clients, modulus=2**14)
-      more = bin_size.predicted_nmse(num_clients=4 * num_clients, modulus=2**15)
+      error = planning.predicted_nmse(num_clients=num_clients, modulus=2**14)
+      more = planning.predicted_nmse(num_clients=4 * num_clients, modulus=2**15)
       np.testing.assert_allclose(more, error, rtol=0.1)
 
 
@@ -227,7 +228,7 @@ class ShortageTest(parameterized.TestCase):
     self.assertFalse(self._reasons(1, 4, rounding=_DITHER)[2])
     for num_clients in (2, 10, 100):
       r = bin_size.half_period_for(
-        bin_size.optimal_wrap_probability(
+        planning.optimal_wrap_probability(
           num_clients=num_clients, modulus=64, rounding=_DITHER, drift=0.0
         )
       )
@@ -235,72 +236,6 @@ class ShortageTest(parameterized.TestCase):
       found = self._reasons(num_clients, 64, rounding=_DITHER)[2]
       self.assertEqual(found, expected)
     self.assertTrue(self._reasons(100, 64, rounding=_DITHER)[2])
-
-
-class PlanTest(parameterized.TestCase):
-  @parameterized.product(
-    num_clients=(1, 10, 1000),
-    target=(0.4, 1e-2, 1e-6),
-    rounding=(_STOCHASTIC, _DITHER),
-  )
-  def test_is_the_smallest_that_meets_the_target(
-    self, num_clients, target, rounding
-  ):
-    modulus = bin_size.plan_modulus(num_clients, target, rounding=rounding)
-    self.assertEqual(modulus & (modulus - 1), 0)
-
-    def is_good(k):
-      error = bin_size.predicted_nmse(
-        num_clients=num_clients, modulus=k, rounding=rounding
-      )
-      lacking = _shortage(None, rounding)(
-        _float64(float(num_clients)), _float64(float(k))
-      )
-      return error <= target and not any(bool(x) for x in lacking)
-
-    self.assertTrue(is_good(modulus))
-    self.assertTrue(modulus == 4 or not is_good(modulus // 2))
-
-  def test_never_plans_what_a_fixed_alpha_diverges_at(self):
-    modulus = bin_size.plan_modulus(100, 0.49, wrap_probability=1e-4)
-    self.assertGreater(modulus - 1, 2 * 3.89 * math.sqrt(100 / 6))
-
-  def test_says_what_is_out_of_reach(self):
-    with self.assertRaisesRegex(
-      ValueError,
-      r'^`target_nmse` 1e-30 is out of reach for 5 clients: 30 bits give'
-      r' [0-9.e-]+\. Raise `target_nmse`\.$',
-    ):
-      bin_size.plan_modulus(5, 1e-30)
-    with self.assertRaisesRegex(
-      ValueError, 'or leave out `wrap_probability`.$'
-    ):
-      bin_size.plan_modulus(5, 1e-3, wrap_probability=1e-2)
-
-  @parameterized.parameters(
-    (dict(num_clients=0, modulus=4), ValueError, '`num_clients` must be an'),
-    (dict(num_clients=True, modulus=4), TypeError, '`num_clients` must be an'),
-    (dict(num_clients=1.5, modulus=4), TypeError, '`num_clients` must be an'),
-    (dict(num_clients=1, modulus=1), ValueError, '`modulus` must be an int'),
-    (dict(num_clients=1, modulus=4, drift=-0.1), ValueError, '`drift` must'),
-    (dict(num_clients=1, modulus=4, drift=math.nan), ValueError, '`drift`'),
-    (
-      dict(num_clients=1, modulus=4, wrap_probability=1.0),
-      ValueError,
-      '`wrap_probability` must be a finite number above 0 and below 1',
-    ),
-    (
-      dict(num_clients=1, modulus=4, rounding='dither'),
-      TypeError,
-      '`rounding` must be one of',
-    ),
-  )
-  def test_rejects(self, arguments, error, message):
-    with self.assertRaisesRegex(error, '^' + message):
-      bin_size.predicted_nmse(**arguments)
-    for target in (0, 1, -1, math.nan):
-      with self.assertRaisesRegex(ValueError, '^`target_nmse` must be'):
-        bin_size.plan_modulus(10, target)
 
 
 if __name__ == '__main__':

@@ -32,13 +32,10 @@ from experiments import sweep
 FLAGS = flags.FLAGS
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CONFIGS = os.path.join(_ROOT, 'experiments', 'configs')
-_TRAINING_FLAG_FILES = (
-  'demo',
-  'fashion_iid',
-  'fashion_dirichlet',
-  'fashion_alpha',
-  'cifar_alpha',
-  'cifar_full',
+_TRAINING_FLAG_FILES = sorted(
+  os.path.basename(path)[: -len('.flags')]
+  for path in glob.glob(os.path.join(_CONFIGS, '*.flags'))
+  if os.path.basename(path) != 'mean_estimation.flags'
 )
 
 
@@ -87,12 +84,10 @@ def _read(folder, name):
 
 
 class FlagFilesTest(parameterized.TestCase):
-  def test_every_flag_file_is_tested_here(self):
-    found = {
-      os.path.basename(p)[: -len('.flags')]
-      for p in glob.glob(os.path.join(_CONFIGS, '*.flags'))
-    }
-    self.assertContainsSubset({*_TRAINING_FLAG_FILES, 'mean_estimation'}, found)
+  def test_finds_the_flag_files(self):
+    self.assertContainsSubset(
+      {'demo', 'cifar_alpha', 'fashion_iid'}, _TRAINING_FLAG_FILES
+    )
 
   @parameterized.parameters(*_TRAINING_FLAG_FILES)
   def test_training_flag_file_describes_buildable_runs(self, name):

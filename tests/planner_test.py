@@ -12,6 +12,7 @@ from absl.testing import parameterized
 
 from experiments import planner
 from tff_autotune_secagg import bin_size
+from tff_autotune_secagg import planning
 from tff_autotune_secagg import quantization
 
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -50,7 +51,7 @@ class RowsTest(parameterized.TestCase):
     for num_clients in (1, 10, 1000):
       modulus = planner.smallest_modulus(num_clients)
       self.assertLessEqual(
-        bin_size.predicted_nmse(num_clients=num_clients, modulus=modulus),
+        planning.predicted_nmse(num_clients=num_clients, modulus=modulus),
         bin_size.MAX_PREDICTED_NMSE,
       )
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 import tensorflow as tf
 
-from tff_autotune_secagg import bin_size
 from tff_autotune_secagg import fitting
+from tff_autotune_secagg import planning
 from tff_autotune_secagg import quantization
 from tff_autotune_secagg import tuning
 
@@ -142,7 +142,7 @@ class RuleTest(parameterized.TestCase):
     variance = 1 / 6 if rounding is _STOCHASTIC else 1 / 12
     observed = math.sqrt(4.0 + clients * variance * found**2)
     alpha = 2 * stats.norm.sf(modulus * found / 2 / observed)
-    planned = bin_size.optimal_wrap_probability(
+    planned = planning.optimal_wrap_probability(
       num_clients=int(clients), modulus=modulus, rounding=rounding
     )
     np.testing.assert_allclose(alpha, planned, rtol=1e-3)
@@ -208,7 +208,7 @@ class ReportTest(parameterized.TestCase):
       256,
       decoding,
     )
-    expected = bin_size.predicted_nmse(
+    expected = planning.predicted_nmse(
       num_clients=10, modulus=256, decoding=decoding
     )
     np.testing.assert_allclose(float(found), expected, rtol=1e-3)

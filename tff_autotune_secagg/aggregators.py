@@ -12,6 +12,7 @@ from tff_autotune_secagg import _checks
 from tff_autotune_secagg import bin_size
 from tff_autotune_secagg import flatten
 from tff_autotune_secagg import mean
+from tff_autotune_secagg import planning
 from tff_autotune_secagg import quantization
 from tff_autotune_secagg import quantize_mod
 from tff_autotune_secagg import rotation
@@ -140,7 +141,7 @@ def _check_cohort(num_clients, modulus, wrap_probability, rounding, decoding):
   )
   limit = bin_size.MAX_PREDICTED_NMSE
   if lacking.error:
-    error = bin_size.predicted_nmse(
+    error = planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, **options
     )
     reason = (
@@ -155,7 +156,7 @@ def _check_cohort(num_clients, modulus, wrap_probability, rounding, decoding):
     )
   else:
     return
-  fit = bin_size.plan_modulus(num_clients, limit, **options)
+  fit = planning.plan_modulus(num_clients, limit, **options)
   raise ValueError(
     f'`modulus` {modulus} is too small for `num_clients` {num_clients}:'
     f' {reason}. Raise `modulus` to {fit} or more, or lower `num_clients`.'

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted error, the best wrap probability, and the next bin size.
+"""Predicted error, the best operating point, and the next bin size.
 
 Notation, per entry of the rotated sum: signal variance sigma^2, n clients,
 modulus k, bin size b, period W = k b, rounding variance n v b^2, observed
@@ -29,7 +29,6 @@ from tff_autotune_secagg import _bisection
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg import quantization
 from tff_autotune_secagg import rounding_noise
-from tff_autotune_secagg import wrapped_normal
 
 # Round to round, ln(sigma' / sigma) is taken as normal with this spread. FedAvg
 # on images measures 0.08 after its first rounds.
@@ -288,169 +287,8 @@ def shortage(
   return Shortage(error > MAX_PREDICTED_NMSE, rule, dither)
 
 
-# The planner: plain numbers in, plain numbers out.
-
-
-class _Plan(NamedTuple):
-  """What the planner finds for a client count and a modulus; scalar tensors."""
-
-  half_period: tf.Tensor
-  error: tf.Tensor
-  is_too_small: tf.Tensor
-
-
-@functools.lru_cache(maxsize=64)
-def _planner(wrap_probability, rounding, decoding, drift):
-  """Returns a function of float64 client count and modulus to a `_Plan`.
-
-  Traced, and once for all counts and moduli: a bisection that runs operation by
-  operation takes 0.2 s.
-  """
-
-  def plan(num_clients, modulus):
-    if wrap_probability is None:
-      found = best_operation(num_clients, modulus, rounding, decoding, drift)
-    else:
-      found = fixed_operation(wrap_probability, num_clients, modulus, rounding)
-    lacking = shortage(
-      num_clients, modulus, wrap_probability, rounding, decoding
-    )
-    return _Plan(
-      found.half_period,
-      nmse(found.half_period, found.noise_share, decoding),
-      tf.reduce_any(lacking),
-    )
-
-  spec = tf.TensorSpec([], tf.float64)
-  return tf.function(plan, input_signature=[spec, spec], autograph=False)
-
-
-def _planned(
-  num_clients, modulus, wrap_probability, rounding, decoding, drift
-) -> _Plan:
-  """Checks the planner's arguments and returns the plan they lead to."""
-  num_clients = _checks.check_int('num_clients', num_clients, 1)
-  modulus = _checks.check_modulus(modulus)
-  check_tuning(wrap_probability, drift)
-  _checks.check_enum('rounding', rounding, quantization.Rounding)
-  _checks.check_enum('decoding', decoding, quantization.Decoding)
-  planner = _planner(wrap_probability, rounding, decoding, drift)
-  return planner(
-    tf.constant(num_clients, tf.float64), tf.constant(modulus, tf.float64)
-  )
-
-
 def check_tuning(wrap_probability: Optional[float], drift: float) -> None:
   """Raises unless the two arguments every tuner takes are in range."""
   if wrap_probability is not None:
     _checks.check_float('wrap_probability', wrap_probability, above=0, below=1)
   _checks.check_float('drift', drift, at_least=0, at_most=2)
-
-
-def optimal_wrap_probability(
-  *,
-  num_clients: int,
-  modulus: int,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-  drift: float = DEFAULT_DRIFT,
-) -> float:
-  """Returns the wrap probability of least expected error.
-
-  Args:
-    num_clients: int of at least 1, clients summed in a round.
-    modulus: int in 2 .. 2**30.
-    rounding: `Rounding` of the clients.
-    decoding: `Decoding` of the server.
-    drift: standard deviation of ln(sigma' / sigma) between rounds, 0 to 2.
-
-  Returns:
-    Probability that an entry of the rotated sum leaves half a period.
-
-  Raises:
-    TypeError, ValueError: an argument is of the wrong kind or out of range.
-  """
-  found = _planned(num_clients, modulus, None, rounding, decoding, drift)
-  return float(2.0 * wrapped_normal.normal_tail(found.half_period))
-
-
-def predicted_nmse(
-  *,
-  num_clients: int,
-  modulus: int,
-  wrap_probability: Optional[float] = None,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-  drift: float = DEFAULT_DRIFT,
-) -> float:
-  """Predicts the error of a round once the tuner knows the updates' size.
-
-  Holds for clients whose updates are about orthogonal and of like size; clients
-  that agree round with less noise.
-
-  Args:
-    num_clients: int of at least 1, clients summed in a round.
-    modulus: int in 2 .. 2**30.
-    wrap_probability: None for the automatic one, or that of the paper's rule.
-    rounding: `Rounding` of the clients.
-    decoding: `Decoding` of the server.
-    drift: the margin in the automatic choice; the prediction itself is for
-      updates that keep their size.
-
-  Returns:
-    Error energy over the energy of the true sum.
-
-  Raises:
-    TypeError, ValueError: an argument is of the wrong kind or out of range.
-  """
-  found = _planned(
-    num_clients, modulus, wrap_probability, rounding, decoding, drift
-  )
-  return float(found.error)
-
-
-def plan_modulus(
-  num_clients: int,
-  target_nmse: float,
-  *,
-  wrap_probability: Optional[float] = None,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-  drift: float = DEFAULT_DRIFT,
-) -> int:
-  """Returns the smallest power of two whose predicted error meets a target.
-
-  A modulus that a tuner would flag as too small is never returned: one at which
-  the paper's rule has no fixed point, or dither has too many clients.
-
-  A rule of thumb for the result: half a bit for every doubling of the clients
-  and for every halving of the error.
-
-  Args:
-    num_clients: int of at least 1, clients summed in a round.
-    target_nmse: error energy over the energy of the true sum, in (0, 1).
-    wrap_probability: as in `predicted_nmse`.
-    rounding: as in `predicted_nmse`.
-    decoding: as in `predicted_nmse`.
-    drift: as in `predicted_nmse`.
-
-  Returns:
-    A power of two, 4 to 2**30: `log2` of it is the bits per coordinate.
-
-  Raises:
-    TypeError: an argument is of the wrong kind.
-    ValueError: an argument is out of range, or no modulus reaches the target.
-  """
-  _checks.check_float('target_nmse', target_nmse, above=0, below=1)
-  for bits in range(2, 31):
-    found = _planned(
-      num_clients, 2**bits, wrap_probability, rounding, decoding, drift
-    )
-    if found.error <= target_nmse and not found.is_too_small:
-      return 2**bits
-  error = float(found.error)
-  raise ValueError(
-    f'`target_nmse` {target_nmse:g} is out of reach for {num_clients} clients:'
-    f' 30 bits give {error:.2g}. Raise `target_nmse`'
-    + ('.' if wrap_probability is None else ' or leave out `wrap_probability`.')
-  )

@@ -26,8 +26,8 @@ _ANCHOR_PERIODS = 1 / 32
 _MIN_COSINE = 0.3
 _REFINEMENTS = 3
 
-# Dither of clients that agree adds up to n^2 / 12 bins^2 instead of n / 12. With
-# an observed spread of more than this part of n bins, that is below a quarter of
+# Dither of clients that agree adds up to n^2 / 12 bins^2, not n / 12. With an
+# observed spread of more than this part of n bins, that is below a quarter of
 # the signal.
 _COHERENT_BINS_PER_CLIENT = 0.67
 # Standard errors by which the sum must follow the dither to be called coherent:
@@ -188,9 +188,10 @@ class _Stripes:
 def _is_coherent(raw, decoded, num_entries, clients):
   """Tells whether clients that agree round alike under dither, bool [16].
 
-  With the raw sum S = d + n (U - 1/2), an error that the dither U does not
-  explain makes E S^2 = E d^2 + n^2 / 12. Where entries of many clients fall into
-  the same bin for most U, d follows -n (U - 1/2) and E S^2 is smaller.
+  An error that the dither U does not explain gives the raw sum, which is
+  S = d + n (U - 1/2), the energy E S^2 = E d^2 + n^2 / 12. Where the entries of
+  many clients share a bin for most U, d follows -n (U - 1/2), and E S^2 is
+  smaller.
   """
   observed = tf.square(decoded.stddev_bins)
   shared = tf.square(clients) * _UNIFORM_VARIANCE
