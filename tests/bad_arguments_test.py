@@ -68,12 +68,17 @@ _CALLABLES = {
   'FlattenFactory': (
     tas.FlattenFactory,
     dict(inner_factory=_INNER),
-    dict(inner_factory=_INNER_FACTORY, min_dim=_COUNT),
+    dict(inner_factory=_INNER_FACTORY),
   ),
   'HadamardRotationFactory': (
     tas.HadamardRotationFactory,
     dict(inner_factory=_INNER),
-    dict(inner_factory=_INNER_FACTORY, num_repeats=_REPEATS, seed=_SEED),
+    dict(
+      inner_factory=_INNER_FACTORY,
+      num_repeats=_REPEATS,
+      min_dim=_COUNT,
+      seed=_SEED,
+    ),
   ),
   'ModularSecureSumFactory': (
     tas.ModularSecureSumFactory,
@@ -123,6 +128,14 @@ _CALLABLES = {
       drift=_DRIFT,
     ),
   ),
+  'QuantizeModEncodingStage': (
+    tas.QuantizeModEncodingStage,
+    dict(modulus=256, bin_size=0.5),
+    dict(
+      modulus=_MODULUS,
+      bin_size=(_NOT_FLOAT, (0, 0.0, -1.0, 10**400) + _NOT_FINITE),
+    ),
+  ),
   'plan_modulus': (
     tas.plan_modulus,
     dict(num_clients=10, target_nmse=0.01),
@@ -141,7 +154,6 @@ _CALLABLES = {
 # Public names with tests of their arguments elsewhere, or with none.
 _ELSEWHERE = {
   'Decoding',
-  'QuantizeModEncodingStage',
   'Rounding',
   '__version__',
   'check_state',

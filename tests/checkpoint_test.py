@@ -214,6 +214,26 @@ class RefusalTest(parameterized.TestCase):
     ):
       tas.check_state(_aggregation(), other.initialize())
 
+  def test_sizes_that_are_padded_alike_are_told_apart(self):
+    small, smaller = (
+      tas.AutotunedSecureSumFactory(modulus=256, seed=1).create(
+        tff.TensorType(np.float32, [size])
+      )
+      for size in (200, 199)
+    )
+    with self.assertRaisesRegex(
+      ValueError,
+      '^The state was written with `dim` 199, but this process has `dim` 200:',
+    ):
+      tas.check_state(small, smaller.initialize())
+
+  def test_check_state_wants_a_process(self):
+    with self.assertRaisesWithLiteralMatch(
+      TypeError,
+      '`process` must be a tff.templates.IterativeProcess, found 3 (int).',
+    ):
+      tas.check_state(3, {})
+
   def test_own_states_are_taken(self):
     process = _aggregation()
     tas.check_state(process, process.initialize())

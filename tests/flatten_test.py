@@ -11,7 +11,6 @@ import tensorflow_federated as tff
 from tests import doubles
 from tests import factory_conformance
 from tff_autotune_secagg import flatten
-from tff_autotune_secagg import secure_sum
 
 setUpModule = factory_conformance.set_up_context
 
@@ -25,12 +24,12 @@ class FlattenConformanceTest(factory_conformance.FactoryConformanceTest):
 
 
 class FlattenExecutionTest(absltest.TestCase):
-  def test_pads_with_zeros_to_min_dim_in_float32_or_float64(self):
-    factory = flatten.FlattenFactory(doubles.SumPlusOneFactory(), min_dim=6)
+  def test_is_one_vector_in_float32_or_float64(self):
+    factory = flatten.FlattenFactory(doubles.SumPlusOneFactory())
     halves = tff.TensorType(np.float16, [2])
     process = factory.create(halves)
     output = process.next(process.initialize(), [np.ones(2, np.float16)] * 2)
-    np.testing.assert_array_equal(output.measurements, [2, 2, 0, 0, 0, 0])
+    np.testing.assert_array_equal(output.measurements, [2, 2])
     self.assertEqual(output.measurements.dtype, np.float32)
     np.testing.assert_array_equal(output.result, [3, 3])
 
@@ -73,14 +72,6 @@ class FlattenErrorTest(absltest.TestCase):
       " 'sum' (str).",
     ):
       flatten.FlattenFactory('sum')
-
-  def test_rejects_min_dim_zero(self):
-    with self.assertRaisesWithLiteralMatch(
-      ValueError, '`min_dim` must be an int of at least 1, found 0 (int).'
-    ):
-      flatten.FlattenFactory(
-        secure_sum.ModularSecureSumFactory(modulus=8), min_dim=0
-      )
 
 
 if __name__ == '__main__':

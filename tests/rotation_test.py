@@ -132,6 +132,28 @@ class RotationExecutionTest(absltest.TestCase):
       self._process.next(state, [self._value])
 
 
+class RotationMinDimTest(absltest.TestCase):
+  def test_smaller_leaves_are_padded_and_empty_ones_stay_empty(self):
+    process = _factory(min_dim=50, seed=5).create(
+      tff.to_type(
+        collections.OrderedDict(
+          a=tff.TensorType(np.float32, [3]),
+          b=tff.TensorType(np.float32, [0]),
+          c=tff.TensorType(np.float32, [60]),
+        )
+      )
+    )
+    value = collections.OrderedDict(
+      a=np.float32([1, 2, 3]), b=np.float32([]), c=np.ones(60, np.float32)
+    )
+    output = process.next(process.initialize(), [value])
+    sizes = [leaf.size for leaf in output.measurements.values()]
+    self.assertEqual(sizes, [52, 0, 60])  # 52 and 60 are Paley's.
+    norm = np.linalg.norm(output.measurements['a'])
+    np.testing.assert_allclose(norm, np.sqrt(14), rtol=1e-6)
+    self.assertEqual([leaf.size for leaf in output.result.values()], [3, 0, 60])
+
+
 class RotationRepeatsTest(absltest.TestCase):
   def test_signs_are_exactly_one_and_repeats_spread_further(self):
     spike = np.zeros(32, np.float32)

@@ -238,13 +238,14 @@ class LocalContextTest(parameterized.TestCase):
     self.assertEqual(_sum(process, [3]), 3)
 
   @parameterized.named_parameters(
-    ('bool', True, TypeError, 'must be an int, found True (bool).'),
-    ('float', 2.0, TypeError, 'must be an int, found 2.0 (float).'),
-    ('zero', 0, ValueError, 'must be at least 1, found 0.'),
+    ('bool', True, TypeError, 'found True (bool).'),
+    ('float', 2.0, TypeError, 'found 2.0 (float).'),
+    ('zero', 0, ValueError, 'found 0 (int).'),
   )
   def test_rejects_max_concurrent_clients(self, value, error, message):
     with self.assertRaisesWithLiteralMatch(
-      error, f'`max_concurrent_clients` {message}'
+      error,
+      f'`max_concurrent_clients` must be an int of at least 1, {message}',
     ):
       simulation.set_local_context(max_concurrent_clients=value)
 
@@ -306,44 +307,35 @@ class WorkerCommandTest(parameterized.TestCase):
     )
 
   @parameterized.named_parameters(
-    ('bool', True, TypeError, '`port` must be an int, found True (bool).'),
-    ('text', '80', TypeError, "`port` must be an int, found '80' (str)."),
-    ('zero', 0, ValueError, '`port` must be in 1..65535, found 0.'),
-    (
-      'too_large',
-      2**16,
-      ValueError,
-      '`port` must be in 1..65535, found 65536.',
-    ),
+    ('bool', True, TypeError, 'found True (bool).'),
+    ('text', '80', TypeError, "found '80' (str)."),
+    ('zero', 0, ValueError, 'found 0 (int).'),
+    ('too_large', 2**16, ValueError, 'found 65536 (int).'),
   )
   def test_rejects_port(self, port, error, message):
-    with self.assertRaisesWithLiteralMatch(error, message):
+    with self.assertRaisesWithLiteralMatch(
+      error,
+      f'`port` must be an int of at least 1 and at most 65535, {message}',
+    ):
       simulation.worker_command(port)
 
 
 class RemoteArgumentsTest(parameterized.TestCase):
   @parameterized.named_parameters(
-    (
-      'one_string',
-      'a:1',
-      TypeError,
-      "`workers` must be a list of addresses 'host:port', found 'a:1' (str).",
-    ),
-    (
-      'empty',
-      [],
-      ValueError,
-      '`workers` must name at least one worker, found none.',
-    ),
+    ('one_string', 'a:1', TypeError, "found 'a:1' (str)."),
+    ('empty', [], ValueError, 'at least one, found [] (list).'),
     (
       'twice',
       ['a:1', 'a:1'],
       ValueError,
-      "`workers` must name each worker once, found ['a:1', 'a:1'].",
+      "at least one, found ['a:1', 'a:1'] (list).",
     ),
   )
   def test_rejects_workers(self, workers, error, message):
-    with self.assertRaisesWithLiteralMatch(error, message):
+    with self.assertRaisesWithLiteralMatch(
+      error,
+      "`workers` must be a list of different addresses 'host:port', " + message,
+    ):
       simulation.set_remote_context(workers)
 
   @parameterized.named_parameters(
@@ -362,31 +354,32 @@ class RemoteArgumentsTest(parameterized.TestCase):
   def test_rejects_address(self, address):
     with self.assertRaisesWithLiteralMatch(
       ValueError,
-      "`workers` must hold addresses 'host:port' with a port in 1..65535, "
-      f'found {address!r}.',
+      "`workers` must be a list of different addresses 'host:port' with a "
+      f'port in 1..65535, found {address!r} ({type(address).__name__}).',
     ):
       simulation.set_remote_context(['host:8000', address])
 
   @parameterized.named_parameters(
-    ('bool', True, TypeError, 'must be an int, found True (bool).'),
-    ('zero', 0, ValueError, 'must be at least 1, found 0.'),
+    ('bool', True, TypeError, 'found True (bool).'),
+    ('zero', 0, ValueError, 'found 0 (int).'),
   )
   def test_rejects_max_clients_per_call(self, value, error, message):
     with self.assertRaisesWithLiteralMatch(
-      error, f'`max_clients_per_call` {message}'
+      error, f'`max_clients_per_call` must be an int of at least 1, {message}'
     ):
       simulation.set_remote_context(['host:8000'], max_clients_per_call=value)
 
   @parameterized.named_parameters(
-    ('bool', True, TypeError, 'a float, found True (bool).'),
-    ('text', '1', TypeError, "a float, found '1' (str)."),
-    ('zero', 0, ValueError, 'positive and finite, found 0.'),
-    ('nan', float('nan'), ValueError, 'positive and finite, found nan.'),
-    ('infinite', float('inf'), ValueError, 'positive and finite, found inf.'),
+    ('bool', True, TypeError, 'found True (bool).'),
+    ('text', '1', TypeError, "found '1' (str)."),
+    ('zero', 0, ValueError, 'found 0 (int).'),
+    ('nan', float('nan'), ValueError, 'found nan (float).'),
+    ('infinite', float('inf'), ValueError, 'found inf (float).'),
   )
   def test_rejects_timeout(self, timeout, error, message):
     with self.assertRaisesWithLiteralMatch(
-      error, f'`timeout_seconds` must be {message}'
+      error,
+      f'`timeout_seconds` must be a finite number above 0, {message}',
     ):
       simulation.set_remote_context(['host:8000'], timeout_seconds=timeout)
 

@@ -9,9 +9,14 @@ argument is a `TypeError`, a wrong value of the right kind a `ValueError`.
 import enum
 import math
 import numbers
-from typing import Any, Optional, Type
+import re
+from typing import Any, Optional, Sequence, Type
 
 import numpy as np
+
+MAX_PORT = 2**16 - 1
+
+_ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 
 
 def _found(value: Any) -> str:
@@ -96,9 +101,30 @@ def check_instance(name: str, value: Any, wanted: Any, wanted_name: str) -> Any:
   return value
 
 
+def check_optional_count(name: str, value: Any) -> Optional[int]:
+  """Returns `value` as an int of at least 1, or None, or raises."""
+  return None if value is None else check_int(name, value, 1)
+
+
 def check_seed(seed: Any) -> Optional[int]:
   """Returns `seed` as an int of 63 bits, or None, or raises."""
   return None if seed is None else check_int('seed', seed, 0, 2**63 - 1)
+
+
+def check_addresses(name: str, value: Any) -> Sequence[str]:
+  """Returns `value` if it lists addresses 'host:port', or raises."""
+  rule = f"`{name}` must be a list of different addresses 'host:port'"
+  if isinstance(value, str) or not isinstance(value, Sequence):
+    raise TypeError(f'{rule}, {_found(value)}')
+  if not value or len(set(map(str, value))) < len(value):
+    raise ValueError(f'{rule}, at least one, {_found(value)}')
+  for address in value:
+    match = isinstance(address, str) and _ADDRESS.fullmatch(address)
+    if not match or not 1 <= int(match.group(1)) <= MAX_PORT:
+      raise ValueError(
+        f'{rule} with a port in 1..{MAX_PORT}, {_found(address)}'
+      )
+  return value
 
 
 def refuse_type(name: str, rule: str, found: Any) -> TypeError:

@@ -111,9 +111,8 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
     )
     self._factory = flatten.FlattenFactory(
       rotation.HadamardRotationFactory(
-        quantize, num_repeats=num_repeats, seed=seed
-      ),
-      min_dim=MIN_DIM,
+        quantize, num_repeats=num_repeats, min_dim=MIN_DIM, seed=seed
+      )
     )
 
   def create(self, value_type) -> tff.templates.AggregationProcess:

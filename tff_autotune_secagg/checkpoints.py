@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow_federated as tff
 import tree
 
+from tff_autotune_secagg import _checks
 from tff_autotune_secagg import _settings
 
 
@@ -25,10 +26,11 @@ def check_state(process: Any, state: Any) -> None:
     state: a state of it, such as one that was loaded.
 
   Raises:
+    TypeError: `process` is no process.
     ValueError: the state has other fields, sizes or dtypes, or comes from an
       aggregator of another modulus, size, rotation, rounding or version.
   """
-  _check_like(process.initialize(), state)
+  _check_like(_initial_state(process), state)
 
 
 async def load_latest_state(
@@ -47,7 +49,7 @@ async def load_latest_state(
   Raises:
     ValueError: as `check_state`.
   """
-  initial = process.initialize()
+  initial = _initial_state(process)
   try:
     state, version = await state_manager.load_latest(initial)
   except (TypeError, ValueError):
@@ -60,6 +62,14 @@ async def load_latest_state(
     return initial, 0
   _check_like(initial, state)
   return state, version
+
+
+def _initial_state(process):
+  kind = tff.templates.IterativeProcess
+  _checks.check_instance(
+    'process', process, kind, 'a tff.templates.IterativeProcess'
+  )
+  return process.initialize()
 
 
 def _leaves(state: Any) -> Dict[str, np.ndarray]:

@@ -5,7 +5,6 @@
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_autotune_secagg import _checks
 from tff_autotune_secagg import _value_types
 
 
@@ -30,22 +29,18 @@ class FlattenFactory(tff.aggregators.UnweightedAggregationFactory):
   def __init__(
     self,
     inner_factory: tff.aggregators.UnweightedAggregationFactory,
-    *,
-    min_dim: int = 1,
   ):
     """Initializes the factory.
 
     Args:
       inner_factory: aggregates the vector.
-      min_dim: smaller structures are padded with zeros to so many entries.
 
     Raises:
-      TypeError, ValueError: an argument is of the wrong kind or out of range.
+      TypeError: `inner_factory` is no unweighted factory.
     """
     self._inner_factory = _value_types.check_sum_factory(
       'inner_factory', inner_factory
     )
-    self._min_dim = _checks.check_int('min_dim', min_dim, 1)
 
   def create(self, value_type) -> tff.templates.AggregationProcess:
     """Creates the process.
@@ -64,14 +59,13 @@ class FlattenFactory(tff.aggregators.UnweightedAggregationFactory):
     has_float64 = any(spec.dtype == tf.float64 for spec in specs)
     dtype = tf.float64 if has_float64 else tf.float32
     sizes = [spec.shape.num_elements() for spec in specs]
-    padding = max(0, self._min_dim - sum(sizes))
 
     @tff.tensorflow.computation(value_type)
     def concatenate(value):
       leaves = _value_types.flatten(value)
       parts = [tf.reshape(tf.cast(leaf, dtype), [-1]) for leaf in leaves]
-      if padding:
-        parts.append(tf.zeros([padding], dtype))
+      if not parts:
+        return tf.zeros([0], dtype)
       return parts[0] if len(parts) == 1 else tf.concat(parts, axis=0)
 
     vector_type = concatenate.type_signature.result
@@ -79,7 +73,7 @@ class FlattenFactory(tff.aggregators.UnweightedAggregationFactory):
 
     @tff.tensorflow.computation(vector_type)
     def split(vector):
-      parts = tf.split(vector, sizes + [padding])[:-1]
+      parts = tf.split(vector, sizes) if sizes else []
       leaves = [
         tf.cast(tf.reshape(part, spec.shape), spec.dtype)
         for part, spec in zip(parts, specs)

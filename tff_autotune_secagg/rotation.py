@@ -48,6 +48,7 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     inner_factory: tff.aggregators.UnweightedAggregationFactory,
     *,
     num_repeats: int = 1,
+    min_dim: int = 1,
     seed: Optional[int] = None,
   ):
     """Initializes the factory.
@@ -55,6 +56,7 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     Args:
       inner_factory: aggregates the rotated vectors.
       num_repeats: rotations one after the other, 1 to 8.
+      min_dim: leaves of fewer entries are padded with zeros to so many first.
       seed: int of 0 .. 2**63 - 1, or None to draw one in every `initialize`.
 
     Raises:
@@ -64,6 +66,7 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
       'inner_factory', inner_factory
     )
     self._num_repeats = _checks.check_int('num_repeats', num_repeats, 1, 8)
+    self._min_dim = _checks.check_int('min_dim', min_dim, 1)
     self._seed = _checks.check_seed(seed)
 
   def create(self, value_type) -> tff.templates.AggregationProcess:
@@ -83,7 +86,7 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     settings = collections.OrderedDict(
       dim=_value_types.num_entries(value_type), num_repeats=self._num_repeats
     )
-    repeats = self._num_repeats
+    repeats, min_dim = self._num_repeats, self._min_dim
 
     @tff.tensorflow.computation
     def own_state():
@@ -102,7 +105,7 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     def rotate(value, seed):
       leaves = _value_types.flatten(value)
       rotated = [
-        _rotate_leaf(leaf, _leaf_seed(seed, index), repeats)
+        _rotate_leaf(leaf, _leaf_seed(seed, index), repeats, min_dim)
         for index, leaf in enumerate(leaves)
       ]
       return _value_types.pack(rotated, value_type)
@@ -114,7 +117,7 @@ class HadamardRotationFactory(tff.aggregators.UnweightedAggregationFactory):
     def rotate_back(value, state):
       seed = _round_seed.round_seed(state)
       leaves = [
-        _rotate_leaf_back(leaf, _leaf_seed(seed, index), spec, repeats)
+        _rotate_leaf_back(leaf, _leaf_seed(seed, index), spec, repeats, min_dim)
         for index, (leaf, spec) in enumerate(
           zip(_value_types.flatten(value), specs)
         )
@@ -179,18 +182,22 @@ def _leaf_seed(seed: tf.Tensor, index: int) -> tf.Tensor:
   return tf.random.experimental.stateless_fold_in(seed, index)
 
 
-def _rotate_leaf(leaf, seed, num_repeats):
+def _rotate_leaf(leaf, seed, num_repeats, min_dim):
   """Returns the rotated leaf as a vector; an empty leaf stays empty."""
   dtype = _value_types.working_dtype(leaf.dtype)
   flat = tf.reshape(tf.cast(leaf, dtype), [-1])
-  if not flat.shape.num_elements():
+  dim = flat.shape.num_elements()
+  if not dim:
     return flat
+  flat = tf.pad(flat, [[0, max(0, min_dim - dim)]])
   return hadamard.rotate(flat, seed, num_repeats=num_repeats)
 
 
-def _rotate_leaf_back(vector, seed, spec, num_repeats):
+def _rotate_leaf_back(vector, seed, spec, num_repeats, min_dim):
   """Inverse of `_rotate_leaf` for a leaf of the given spec."""
   dim = spec.shape.num_elements()
   if dim:
-    vector = hadamard.inverse_rotate(vector, seed, dim, num_repeats=num_repeats)
+    vector = hadamard.inverse_rotate(
+      vector, seed, max(dim, min_dim), num_repeats=num_repeats
+    )[:dim]
   return tf.cast(tf.reshape(vector, spec.shape), spec.dtype)

@@ -16,19 +16,15 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Sequence
-import math
 import os
-import re
 from typing import Optional, Union
 
 import tensorflow_federated as tff
 
+from tff_autotune_secagg import _checks
 from tff_autotune_secagg import _contexts
 from tff_autotune_secagg import _remote_contexts
 from tff_autotune_secagg import _worker_process
-
-_ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
-_MAX_PORT = 2**16 - 1
 
 _Backend = Union[_contexts.LocalBackend, _remote_contexts.RemoteBackend]
 _backend: Optional[_Backend] = None
@@ -56,7 +52,7 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
     RuntimeError: If the installed TFF has no worker. A computation raises it if
       the worker dies under it, and the computation after that gets a new one.
   """
-  _check_count('max_concurrent_clients', max_concurrent_clients)
+  _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
   close()
   _set(_contexts.LocalBackend(max_concurrent_clients=max_concurrent_clients))
 
@@ -100,20 +96,9 @@ def set_remote_context(
       another argument is out of range.
     ConnectionError: If a worker does not answer. The former context stays.
   """
-  _check_workers(workers)
-  _check_count('max_clients_per_call', max_clients_per_call)
-  if isinstance(timeout_seconds, bool) or not isinstance(
-    timeout_seconds, (int, float)
-  ):
-    raise TypeError(
-      '`timeout_seconds` must be a float, found '
-      f'{timeout_seconds!r} ({type(timeout_seconds).__name__}).'
-    )
-  if not 0 < timeout_seconds < math.inf:
-    raise ValueError(
-      f'`timeout_seconds` must be positive and finite, found '
-      f'{timeout_seconds!r}.'
-    )
+  _checks.check_addresses('workers', workers)
+  _checks.check_optional_count('max_clients_per_call', max_clients_per_call)
+  _checks.check_float('timeout_seconds', timeout_seconds, above=0)
   backend = _remote_contexts.RemoteBackend(
     workers,
     max_clients_per_call=max_clients_per_call,
@@ -161,10 +146,8 @@ def worker_command(
     ValueError: If an argument is out of range.
     RuntimeError: If the installed TFF has no worker.
   """
-  _check_int('port', port)
-  if not 1 <= port <= _MAX_PORT:
-    raise ValueError(f'`port` must be in 1..{_MAX_PORT}, found {port}.')
-  _check_count('max_concurrent_clients', max_concurrent_clients)
+  _checks.check_int('port', port, 1, _checks.MAX_PORT)
+  _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
   return _worker_process.command(
     port, max_concurrent_clients=max_concurrent_clients
   )
@@ -195,39 +178,3 @@ def _set(backend: _Backend) -> None:
   global _backend, _owner_pid
   _backend, _owner_pid = backend, os.getpid()
   tff.framework.set_default_context(backend.context)
-
-
-def _check_int(name: str, value: object) -> None:
-  if isinstance(value, bool) or not isinstance(value, int):
-    raise TypeError(
-      f'`{name}` must be an int, found {value!r} ({type(value).__name__}).'
-    )
-
-
-def _check_count(name: str, value: object) -> None:
-  if value is None:
-    return
-  _check_int(name, value)
-  if value < 1:
-    raise ValueError(f'`{name}` must be at least 1, found {value}.')
-
-
-def _check_workers(workers: object) -> None:
-  if isinstance(workers, str) or not isinstance(workers, Sequence):
-    raise TypeError(
-      "`workers` must be a list of addresses 'host:port', found "
-      f'{workers!r} ({type(workers).__name__}).'
-    )
-  if not workers:
-    raise ValueError('`workers` must name at least one worker, found none.')
-  for address in workers:
-    match = isinstance(address, str) and _ADDRESS.fullmatch(address)
-    if not match or not 1 <= int(match.group(1)) <= _MAX_PORT:
-      raise ValueError(
-        "`workers` must hold addresses 'host:port' with a port in "
-        f'1..{_MAX_PORT}, found {address!r}.'
-      )
-  if len(set(workers)) < len(workers):
-    raise ValueError(
-      f'`workers` must name each worker once, found {list(workers)!r}.'
-    )
