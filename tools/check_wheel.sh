@@ -43,4 +43,5 @@ cd "$work/checkout"
 # package that they find in it is the one that was installed.
 rm -rf tff_autotune_secagg build ./*.egg-info
 ln -s "$work"/env/lib/python3*/site-packages/tff_autotune_secagg .
-"$env_python" -m pytest -m 'not slow' -p no:cacheprovider
+"$env_python" -m pytest -n auto --maxprocesses=8 --dist=loadfile \
+  -m 'not slow' -p no:cacheprovider
