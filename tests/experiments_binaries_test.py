@@ -201,6 +201,24 @@ class SmokeTest(absltest.TestCase):
     )
     self.assertTrue(_is_picture(picture))
 
+  def test_memory(self):
+    folder = self.create_tempdir().full_path
+    output = os.path.join(folder, 'memory.jsonl')
+    process = _popen(
+      'run_memory',
+      folder,
+      '--dim=3000',
+      '--num_clients=2',
+      f'--output={output}',
+    )
+    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+    (row,) = results.ResultsFile(output).rows()
+    self.assertLess(row['nmse'][-1], 0.01)
+    self.assertGreater(
+      row['python_peak_mib'], row['python_before_rounds_mib'] - 1
+    )
+    self.assertGreater(row['worker_peak_mib'], 10)
+
   def test_wrapped_normal(self):
     picture = os.path.join(self.create_tempdir().full_path, 'picture.png')
     self.assertEqual(_main(plot_wrapped_normal, f'--output={picture}'), 0)
