@@ -12,6 +12,8 @@ import time
 from absl.testing import absltest
 from absl.testing import parameterized
 
+from tests import child_signals
+
 _PROJECT = pathlib.Path(__file__).parent.parent
 _DEADLINE_SECONDS = 60.0
 
@@ -57,6 +59,7 @@ class CiRunTest(parameterized.TestCase):
       stderr=subprocess.STDOUT,
       text=True,
       env={**os.environ, 'MAKEFLAGS': ''},
+      preexec_fn=child_signals.take_interrupts,
     )
 
   def _child_pid(self) -> int:

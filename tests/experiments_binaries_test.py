@@ -28,6 +28,7 @@ from experiments import results
 from experiments import run_federated_training
 from experiments import run_mean_estimation
 from experiments import sweep
+from tests import child_signals
 
 FLAGS = flags.FLAGS
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -75,6 +76,7 @@ def _popen(module, folder, *arguments):
       stderr=err,
       stdin=subprocess.DEVNULL,
       env=environment,
+      preexec_fn=child_signals.take_interrupts,
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import tensorflow_federated as tff
 
+from tests import child_signals
 from tff_autotune_secagg import simulation
 
 _PROJECT = pathlib.Path(__file__).parent.parent
@@ -84,6 +85,7 @@ def _start_child(end: str) -> subprocess.Popen:
     stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL,
     text=True,
+    preexec_fn=child_signals.take_interrupts,
   )
 
 
