@@ -16,6 +16,7 @@ from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
 import numpy as np
+import pytest
 
 from experiments import baselines
 from experiments import flag_groups
@@ -110,6 +111,7 @@ class FlagFilesTest(parameterized.TestCase):
         )
 
 
+@pytest.mark.slow
 class SmokeTest(absltest.TestCase):
   def test_demo(self):
     folder = self.create_tempdir().full_path
@@ -228,6 +230,7 @@ class SmokeTest(absltest.TestCase):
 
 
 class CommandLineTest(absltest.TestCase):
+  @pytest.mark.slow
   def test_interrupt_names_the_last_checkpoint_and_the_way_on(self):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'results')

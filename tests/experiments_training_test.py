@@ -9,6 +9,7 @@ import time
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import pytest
 import tensorflow_federated as tff
 
 from experiments import federated_training
@@ -128,6 +129,7 @@ class WorkersTest(absltest.TestCase):
       runs.run()
 
 
+@pytest.mark.slow
 class ResumeTest(absltest.TestCase):
   @classmethod
   def setUpClass(cls):

@@ -7,6 +7,7 @@ import functools
 
 from absl.testing import absltest
 import numpy as np
+import pytest
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -46,6 +47,7 @@ def _flat(weights):
   return np.concatenate([np.ravel(w) for w in weights.trainable])
 
 
+@pytest.mark.slow
 class FedAvgTest(absltest.TestCase):
   def _check_follows_plain_mean(self, build, **options):
     """Each round's step of the global model is that of the plain mean."""

@@ -10,6 +10,7 @@ import sys
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import pytest
 
 _PROJECT = pathlib.Path(__file__).parent.parent
 _SUPPORTED = (
@@ -140,6 +141,7 @@ class RefusalTest(_MakeTestCase):
     self.assertTrue(foreign.exists())
 
 
+@pytest.mark.slow
 class EnvironmentTest(_MakeTestCase):
   def _make_env(self, **environ: str) -> bool:
     """Runs `make env`; returns whether it made an environment."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from absl.testing import absltest
+import pytest
 
 _PROJECT = pathlib.Path(__file__).parent.parent
 _NUMBER = re.compile(r'\d+\.\d+')
@@ -21,6 +22,7 @@ def _blocks(document: str, language: str) -> list[str]:
   )
 
 
+@pytest.mark.slow
 class ExampleTest(absltest.TestCase):
   def _run(self, code: str) -> str:
     """Runs `code` as a reader would and returns what it prints."""

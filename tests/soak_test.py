@@ -6,6 +6,7 @@ import dataclasses
 
 from absl.testing import absltest
 import numpy as np
+import pytest
 import tensorflow_federated as tff
 
 from experiments import soak
@@ -90,6 +91,7 @@ class CheckerTest(absltest.TestCase):
         self.assertIn(claim, self._violations(change))
 
 
+@pytest.mark.slow
 class RunTest(absltest.TestCase):
   def test_a_short_soak_has_no_violations_and_resumes(self):
     config = soak.Config(num_rounds=20, block=20, dither=True)
