@@ -180,6 +180,14 @@ def measurement(name: str) -> Callable[[Row], Optional[float]]:
   return value
 
 
+def tuned_bin_size(row: Row) -> Optional[float]:
+  """A `value` for `series`: the bin size of rounds that do not calibrate."""
+  # A calibration runs at a ladder of bins; the state's one is not used.
+  if measurement('calibrating')(row):
+    return None
+  return measurement('bin_size')(row)
+
+
 def accuracy(row: Row) -> Optional[float]:
   """A `value` for `series`: test accuracy in percent."""
   share = row.get('test_accuracy')
@@ -193,7 +201,7 @@ def training_figure(rows: Sequence[Row], title: str = ''):
   left.set(xlabel='round', ylabel='test accuracy (%)')
   left.grid(alpha=0.3)
   left.legend(fontsize='small')
-  plot_series(right, rows, measurement('bin_size'))
+  plot_series(right, rows, tuned_bin_size)
   right.set(
     xlabel='round',
     ylabel='bin size (units of the summed values)',
@@ -246,15 +254,18 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
 def tuning_figure(rows: Sequence[Row], title: str = ''):
   """Bin size and estimated spread of an entry of the sum, by round."""
   figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
-  names = (
-    ('bin_size', 'bin size (units of the summed values)'),
-    ('sum_stddev', 'estimated spread of the sum (same units)'),
+  values = (
+    (tuned_bin_size, 'bin size (units of the summed values)'),
+    (
+      measurement('sum_stddev'),
+      'estimated spread of the sum (same units)',
+    ),
   )
   repeats = 1
-  for axes, (name, text) in zip(panels, names):
+  for axes, (value, text) in zip(panels, values):
     repeats = max(
       repeats,
-      plot_series(axes, rows, measurement(name), label_fn=alpha_label),
+      plot_series(axes, rows, value, label_fn=alpha_label),
     )
     axes.set(xlabel='round', ylabel=text, yscale='log')
     axes.grid(alpha=0.3, which='both')

@@ -323,6 +323,16 @@ class PlotNumbersTest(absltest.TestCase):
       plots.alpha_label('autotuned:modulus=256,wrap_probability=0.05'),
     )
 
+  def test_the_bin_size_of_a_calibration_is_left_out(self):
+    def row(calibrating):
+      return dict(
+        aggregator={'value/bin_size': 0.5, 'value/calibrating': calibrating}
+      )
+
+    self.assertIsNone(plots.tuned_bin_size(row(True)))
+    self.assertEqual(plots.tuned_bin_size(row(False)), 0.5)
+    self.assertIsNone(plots.tuned_bin_size({'aggregator': {}}))
+
   def test_synthetic_vectors_are_what_their_names_say(self):
     def draw(kind):
       config = mean_estimation.Config(
