@@ -33,15 +33,26 @@ COLOURS = (
   '#999933',
 )
 _STYLES = ('-', '--', '-.', ':')
+# Entries of a legend that leave room for the curves beside it.
+_MOST_INSIDE = 8
 _CONFIDENCE = 0.95
 
 
 def style(index: int) -> Dict[str, Any]:
-  """Colour and line style of the curve number `index`."""
+  """Colour and line style of the curve number `index`; none twice in 32."""
+  colour_cycle, colour = divmod(index, len(COLOURS))
   return dict(
-    color=COLOURS[index % len(COLOURS)],
-    linestyle=_STYLES[index % len(_STYLES)],
+    color=COLOURS[colour],
+    linestyle=_STYLES[(colour + colour_cycle) % len(_STYLES)],
   )
+
+
+def add_legend(axes) -> None:
+  """A legend inside the axes, or to their right if it would hide curves."""
+  outside = {}
+  if len(axes.get_legend_handles_labels()[1]) > _MOST_INSIDE:
+    outside = dict(loc='center left', bbox_to_anchor=(1.02, 0.5))
+  axes.legend(fontsize='small', **outside)
 
 
 def label(aggregator: str) -> str:
@@ -200,7 +211,7 @@ def training_figure(rows: Sequence[Row], title: str = ''):
   repeats = plot_series(left, rows, accuracy)
   left.set(xlabel='round', ylabel='test accuracy (%)')
   left.grid(alpha=0.3)
-  left.legend(fontsize='small')
+  add_legend(left)
   plot_series(right, rows, tuned_bin_size)
   right.set(
     xlabel='round',
@@ -244,7 +255,7 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
     axes.set(xlim=(last / 2, last), ylim=(low - margin, high + margin))
   axes.set(xlabel='round', ylabel='test accuracy (%)')
   axes.grid(alpha=0.3)
-  axes.legend(fontsize='small')
+  add_legend(axes)
   note = repeats_note(max(repeats, 1))
   axes.set_title(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
@@ -252,7 +263,14 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
 
 
 def tuning_figure(rows: Sequence[Row], title: str = ''):
-  """Bin size and estimated spread of an entry of the sum, by round."""
+  """Bin size and estimated spread of an entry of the sum, by round.
+
+  Args:
+    rows: Joined round rows; those of aggregators without an estimate are left
+      out.
+    title: Put above, before the number of repeats.
+  """
+  rows = [row for row in rows if measurement('sum_stddev')(row) is not None]
   figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
   values = (
     (tuned_bin_size, 'bin size (units of the summed values)'),
@@ -269,7 +287,7 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
     )
     axes.set(xlabel='round', ylabel=text, yscale='log')
     axes.grid(alpha=0.3, which='both')
-  panels[0].legend(fontsize='small')
+  add_legend(panels[-1])
   note = repeats_note(repeats)
   figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()

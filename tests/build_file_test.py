@@ -113,6 +113,7 @@ class WriteBuildTest(absltest.TestCase):
         '  main()\n'
       ),
       tests__in__d_test='from experiments import run_c\nprint(__file__)\n',
+      tests__in__e_test='import os\nprint(os.__file__)\n',
     )
     rules = _rules(write_build.build_text(project))
     self.assertEqual(
@@ -124,16 +125,17 @@ class WriteBuildTest(absltest.TestCase):
         'experiments_run_c': [':b', ':tff_autotune_secagg'],
         'run_c': [':experiments_run_c'],
         'd_test': [':experiments_run_c'],
+        'e_test': None,
       },
     )
     self.assertEqual(
       [kind for kind, _ in rules],
-      ['py_library'] * 4 + ['py_binary', 'py_test'],
+      ['py_library'] * 4 + ['py_binary', 'py_test', 'py_test'],
     )
     self.assertEqual(
       [attributes.get('data') for _, attributes in rules],
       [['tff_autotune_secagg/py.typed'], None, None, None, None]
-      + [[':project_files']],
+      + [[':project_files']] * 2,
     )
 
 

@@ -116,7 +116,8 @@ def _has_main(tree: ast.Module) -> bool:
 def _reads_project(tree: ast.AST) -> bool:
   """Whether the file looks for others: they are found from `__file__`."""
   return any(
-    isinstance(node, ast.Name) and node.id == '__file__'
+    getattr(node, 'id', None) == '__file__'
+    or getattr(node, 'attr', None) == '__file__'
     for node in ast.walk(tree)
   )
 
