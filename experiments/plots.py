@@ -269,8 +269,16 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
     rows: Joined round rows; those of aggregators without an estimate are left
       out.
     title: Put above, before the number of repeats.
+
+  Raises:
+    ValueError: If that leaves none.
   """
   rows = [row for row in rows if measurement('sum_stddev')(row) is not None]
+  if not rows:
+    raise ValueError(
+      '`rows` must hold some of an aggregator that estimates the spread, such '
+      'as autotuned, found none.'
+    )
   figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
   values = (
     (tuned_bin_size, 'bin size (units of the summed values)'),

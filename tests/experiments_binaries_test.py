@@ -152,7 +152,14 @@ class SmokeTest(absltest.TestCase):
     path = os.path.join(folder, sweep.RESULTS_NAME)
     names = {r['config']['aggregator'] for r in results.read(path)}
     self.assertEqual(names, {'plain_mean', 'fixed_range:clip_range=1'})
-    for figure in plot_training._FIGURES:
+    with self.assertRaisesRegex(ValueError, 'such as autotuned, found none'):
+      _main(
+        plot_training,
+        f'--results={path}',
+        '--figure=tuning',
+        f'--output={folder}/never.png',
+      )
+    for figure in set(plot_training._FIGURES) - {'tuning'}:
       picture = os.path.join(folder, f'{figure}.png')
       self.assertEqual(
         _main(
