@@ -106,7 +106,8 @@ def _draw_by_case(axes, rows):
       marker='os^Dv<>'[index % 7],
       markersize=4,
       capsize=2,
-      **{**plots.style(index), 'linestyle': 'none'},
+      color=plots.style(index)['color'],
+      linestyle='none',
     )
   axes.set_yticks(range(len(cases)), cases, fontsize='x-small')
   axes.invert_yaxis()

@@ -1,7 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-import json
 import math
 import os
 
@@ -61,9 +60,7 @@ class PublishedTest(absltest.TestCase):
 
   def setUp(self):
     super().setUp()
-    with open(_RESULTS) as f:
-      rows = [json.loads(line) for line in f]
-    self._rows = [row for row in rows if row['kind'] == 'round']
+    self._rows = error_table_plot.read(_RESULTS)
 
   def _check(self, row, is_wrong=False):
     factor = 1.5 if is_wrong else 1.0
