@@ -167,8 +167,11 @@ class SumSimulation:
       def encode(values, bin_sizes, seed):
         if self._rounding is quantization.Rounding.DITHER:
           encoded = tf.map_fn(
-            lambda x: quantization.encode(
-              x, bin_sizes, seed, modulus=self._modulus
+            lambda row: quantization.encode(
+              row,
+              bin_sizes,
+              quantization.dither_seed([row], bin_sizes, seed),
+              modulus=self._modulus,
             ),
             values,
             fn_output_signature=tf.int32,
@@ -211,7 +214,7 @@ class SumSimulation:
     bins = quantization.centred_bins(
       residues,
       shared_seed,
-      num_clients,
+      quantization.dithered_clients(num_clients, bin_sizes),
       modulus=modulus,
       rounding=self._rounding,
       dtype=self._dtype,

@@ -27,7 +27,8 @@ class CellTest(parameterized.TestCase):
       )
     )
     self.assertLess(abs(row['nmse'] / row['predicted_nmse'] - 1), 0.15)
-    self.assertLess(row['largest_nmse'], 1.0)
+    # A calibration round of dither is decoded to 0: exactly 1.
+    self.assertLessEqual(row['largest_nmse'], 1.0)
     self.assertAlmostEqual(
       row['bits_above_bound'],
       reference.lattice_bound_bits(row['nmse'], 3, 64),

@@ -55,6 +55,7 @@ class ColdStartTest(parameterized.TestCase):
     (65536, 10, _STOCHASTIC, _DIM),
     (16, 1, _DITHER, _DIM),
     (256, 10, _DITHER, _DIM),
+    (256, 100, _DITHER, _DIM),
   )
   def test_forty_scales_over_thirteen_decades(
     self, modulus, num_clients, rounding, dim

@@ -34,6 +34,55 @@ class StripesTest(parameterized.TestCase):
     np.testing.assert_array_equal(quantization.stripe_counts(size), expected)
 
 
+class DitherSeedTest(parameterized.TestCase):
+  _LADDER = tf.constant(8.0 ** np.arange(quantization.NUM_STRIPES))
+
+  def _seed_of(self, *leaves, bin_sizes=_LADDER, shared=(1, 2)):
+    leaves = [tf.convert_to_tensor(leaf) for leaf in leaves]
+    found = quantization.dither_seed(leaves, bin_sizes, _seed(*shared))
+    self.assertEqual(found.dtype, tf.int64)
+    return tuple(found.numpy().tolist())
+
+  def test_ordinary_rounds_share_the_seed_of_the_round(self):
+    for leaf in (1.0, [2.0, 3.0]):
+      found = self._seed_of(leaf, bin_sizes=0.5 * _ONES)
+      self.assertEqual(found, (1, 2))
+
+  def test_calibrations_derive_a_seed_from_round_and_values(self):
+    values = np.arange(5.0)
+    # The least change there is, and other ways to differ.
+    nearby = values.copy()
+    nearby[3] = np.nextafter(nearby[3], 9)
+    seeds = [
+      self._seed_of(values),
+      self._seed_of(values, shared=(1, 3)),
+      self._seed_of(nearby),
+      self._seed_of(values[::-1].copy()),
+      self._seed_of(values, values),
+      self._seed_of(values, nearby),
+      self._seed_of(nearby, values),
+    ]
+    self.assertLen(set(seeds), len(seeds))
+    self.assertNotIn((1, 2), seeds)
+    self.assertEqual(self._seed_of(values), seeds[0])
+
+  @parameterized.parameters(tf.float16, tf.bfloat16, tf.float32, tf.float64)
+  def test_every_dtype_and_shape(self, dtype):
+    found = {
+      self._seed_of(tf.cast(tf.fill(shape, number), dtype))
+      for shape in ([], [1, 3], [0])
+      for number in (1.0, 2.0)
+    }
+    self.assertLen(found, 5)  # Two tensors without entries are equal.
+
+  def test_only_ordinary_rounds_have_dither_to_subtract(self):
+    n = tf.constant(7.0, tf.float64)
+    for bins, expected in ((self._LADDER, 0.0), (_ONES, 7.0)):
+      found = quantization.dithered_clients(n, bins)
+      self.assertEqual(float(found), expected)
+      self.assertEqual(found.dtype, n.dtype)
+
+
 class EncodeTest(parameterized.TestCase):
   @parameterized.product(
     modulus=(2, 3, 10, 256, 10007, 2**30), dtype=(tf.float32, tf.float64)

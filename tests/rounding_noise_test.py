@@ -11,17 +11,12 @@ from tests import stat_checks
 from tff_autotune_secagg import quantization
 from tff_autotune_secagg import rounding_noise
 
-_STOCHASTIC = quantization.Rounding.STOCHASTIC
 _DITHER = quantization.Rounding.DITHER
 _SPREADS = (1e-6, 1e-3, 0.05, 0.2, 0.249, 0.251, 0.4, 1.0, 3.0)
 
 
 def _float64(x):
   return tf.constant(x, tf.float64)
-
-
-def _stochastic(spread, n):
-  return rounding_noise.decoded_variance(spread, n, _STOCHASTIC)
 
 
 class VarianceTest(parameterized.TestCase):
@@ -100,7 +95,7 @@ class RemoveRoundingTest(parameterized.TestCase):
     )
     observed = np.sqrt(signal**2 + noise)
     found = rounding_noise.remove_rounding(
-      _float64(observed), _float64(num_clients), _stochastic
+      _float64(observed), _float64(num_clients)
     )
     # The approximation below a quarter of a bin is good to 1e-3.
     np.testing.assert_allclose(float(found), signal, rtol=3e-3)
@@ -108,9 +103,7 @@ class RemoveRoundingTest(parameterized.TestCase):
   def test_ends(self):
     observed = _float64([0.0, 1e-40, 1e-12, 1e12])
     for n in (0.0, 1.0, 1e4):
-      found = rounding_noise.remove_rounding(
-        observed, _float64(n), _stochastic
-      ).numpy()
+      found = rounding_noise.remove_rounding(observed, _float64(n)).numpy()
       self.assertTrue(np.all(np.isfinite(found)))
       self.assertTrue(np.all(found <= observed.numpy()))
       self.assertEqual(found[0], 0.0)

@@ -71,8 +71,10 @@ class Codec:
     rounding noise nor dither may be accounted for it.
     """
     leaves = _value_types.flatten(value)
-    is_dither = self._rounding is quantization.Rounding.DITHER
-    seed = shared_seed if is_dither else _round_seed.private_seed()
+    if self._rounding is quantization.Rounding.DITHER and leaves:
+      seed = quantization.dither_seed(leaves, bin_sizes, shared_seed)
+    else:
+      seed = _round_seed.private_seed()
     is_finite = tf.reduce_all(
       [tf.reduce_all(tf.math.is_finite(leaf)) for leaf in leaves]
     )
@@ -115,7 +117,7 @@ class Codec:
       num_clients,
       bin_sizes,
     )
-    calibrating = bin_sizes[-1] > bin_sizes[0]
+    calibrating = quantization.is_calibration(bin_sizes)
     leaves = [
       self._decode_leaf(bins, spec, bin_sizes, fitted, calibrating)
       for bins, spec in zip(leaf_bins, specs)
@@ -162,6 +164,7 @@ class Codec:
   def _fit(self, residues, specs, shared_seed, num_clients, bin_sizes):
     """Returns the centred bins of each leaf and one fit for all of them."""
     leaf_bins = []
+    dithered = quantization.dithered_clients(num_clients, bin_sizes)
     counts = raw_versines = decoded_versines = tf.zeros(
       [quantization.NUM_STRIPES], tf.float64
     )
@@ -173,7 +176,7 @@ class Codec:
       bins = quantization.centred_bins(
         leaf,
         tf.random.experimental.stateless_fold_in(shared_seed, index),
-        num_clients,
+        dithered,
         modulus=self._modulus,
         rounding=self._rounding,
         dtype=_value_types.working_dtype(spec.dtype),

@@ -35,6 +35,8 @@ _COHERENT_BINS_PER_CLIENT = 0.67
 # that round.
 _COHERENT_Z = 3.0
 _UNIFORM_VARIANCE = 1 / 12
+# Decodes to 0.
+_UNDECODABLE_PERIODS = 2.0 * wrapped_normal.MAX_PERIODS
 
 
 class WrappedNormalFit(NamedTuple):
@@ -44,8 +46,8 @@ class WrappedNormalFit(NamedTuple):
     sum_stddev: scalar, root mean square of an entry of the true rotated sum, in
       units of the values. 0 if blind.
     observed_stddev: [NUM_STRIPES], the same with the rounding noise of each
-      stripe's bin size; at least a period where a stripe must not be decoded. 0
-      if blind.
+      stripe's bin size; many periods, which decode to 0, in a calibration round
+      of dither. 0 if blind.
     is_blind: scalar bool, the sum says nothing about its size.
     is_zero: scalar bool, every residue is 0.
   """
@@ -83,7 +85,7 @@ def fit(
     readable with probability 2.9e-7 per statistic: one in an ordinary round,
     up to sixteen in a calibration round.
   """
-  is_ladder = bin_sizes[-1] > bin_sizes[0]
+  is_ladder = quantization.is_calibration(bin_sizes)
   # Not `==`: on tensors of the graphs that TFF traces it compares identities.
   is_zero = tf.equal(tf.reduce_sum(raw_versines), 0.0)
 
@@ -97,17 +99,18 @@ def fit(
   )
   raw = _Stripes(pooled(raw_versines), num_entries, is_ladder, modulus)
 
-  def decoded_variance(spread, n):
-    return rounding_noise.decoded_variance(spread, n, rounding)
-
   clients = tf.maximum(num_clients, 1.0)
   readable = raw.readable
-  if rounding is quantization.Rounding.STOCHASTIC:
-    estimates = bin_sizes * rounding_noise.remove_rounding(
-      raw.stddev_bins, clients, decoded_variance
-    )
-  else:
-    estimates = (
+  # Offsets of a calibration round are not shared, whatever the mode.
+  estimates = bin_sizes * rounding_noise.remove_rounding(
+    raw.stddev_bins, clients
+  )
+
+  def decoded_variance(spread):
+    return rounding_noise.decoded_variance(spread, clients, rounding)
+
+  if rounding is quantization.Rounding.DITHER:
+    dithered = (
       bin_sizes
       * tf.sqrt(clients)
       * rounding_noise.dithered_spread(1.0 - raw.cosine, clients, modulus)
@@ -117,7 +120,7 @@ def fit(
     decoded = _Stripes(
       pooled(decoded_versines), num_entries, is_ladder, modulus
     )
-    noise = clients * decoded_variance(tf.constant(1e3, tf.float64), clients)
+    noise = clients * decoded_variance(tf.constant(1e3, tf.float64))
     coherent = _is_coherent(raw, decoded, num_entries, clients)
     coherent = tf.logical_and(coherent, tf.logical_not(is_ladder))
     coherent_noise = tf.square(clients) * _UNIFORM_VARIANCE
@@ -125,19 +128,20 @@ def fit(
     signal = tf.sqrt(tf.maximum(tf.square(decoded.stddev_bins) - noise, 0.0))
     fine = tf.logical_or(
       tf.logical_not(raw.readable),
-      estimates
+      dithered
       >= rounding_noise.MIN_DITHER_SPREAD * bin_sizes * tf.sqrt(clients),
     )
     fine = tf.logical_and(fine, decoded.readable)
-    estimates = tf.where(fine, bin_sizes * signal, estimates)
+    dithered = tf.where(fine, bin_sizes * signal, dithered)
+    estimates = tf.where(is_ladder, estimates, dithered)
     readable = tf.logical_or(readable, fine)
 
-  anchor = _anchor(estimates, readable, raw, bin_sizes, modulus)
+  anchor = _anchor(readable, raw, modulus)
   is_blind = tf.logical_not(tf.gather(readable, anchor))
   stddev = tf.gather(estimates, anchor)
   for _ in range(_REFINEMENTS):
     weight = _information(
-      stddev, bin_sizes, num_entries, clients, modulus, decoded_variance
+      stddev, bin_sizes, num_entries, clients, modulus
     ) * tf.cast(readable, tf.float64)
     total = tf.reduce_sum(weight)
     refined = tf.sqrt(
@@ -146,20 +150,15 @@ def fit(
     stddev = tf.where(total > 0.0, refined, stddev)
   stddev = tf.where(is_blind, tf.zeros_like(stddev), stddev)
   spread = stddev / (bin_sizes * tf.sqrt(clients))
-  noise = clients * decoded_variance(spread, clients)
+  noise = clients * decoded_variance(spread)
   if rounding is quantization.Rounding.DITHER:
     noise = tf.where(coherent, coherent_noise, noise)
   observed = tf.sqrt(tf.square(stddev) + noise * tf.square(bin_sizes))
   if rounding is quantization.Rounding.DITHER:
-    # A calibration has too few entries to tell whether clients agree: a stripe
-    # that would suffer if they did is dropped as one that wraps.
-    enough = tf.maximum(
-      2.0 * rounding_noise.MIN_DITHER_SPREAD * tf.sqrt(clients),
-      _COHERENT_BINS_PER_CLIENT * clients,
-    )
-    doubtful = tf.logical_and(is_ladder, stddev < enough * bin_sizes)
-    period = modulus * bin_sizes
-    observed = tf.where(doubtful, tf.maximum(observed, period), observed)
+    # Equal clients have equal offsets even in a calibration round. Their errors
+    # add coherently, which so few entries can not show: decode nothing.
+    unknown = tf.maximum(observed, _UNDECODABLE_PERIODS * modulus * bin_sizes)
+    observed = tf.where(is_ladder, unknown, observed)
   return WrappedNormalFit(
     sum_stddev=stddev,
     observed_stddev=tf.where(is_blind, tf.zeros_like(observed), observed),
@@ -206,13 +205,11 @@ def _is_coherent(raw, decoded, num_entries, clients):
   )
 
 
-def _anchor(estimates, readable, raw, bin_sizes, modulus):
+def _anchor(readable, raw, modulus):
   """Returns the index of the stripe to trust first."""
   last = quantization.NUM_STRIPES - 1
   periods = tf.where(
-    readable,
-    tf.maximum(estimates / bin_sizes, raw.stddev_bins) / modulus,
-    tf.ones_like(estimates),
+    readable, raw.stddev_bins / modulus, tf.ones_like(raw.stddev_bins)
   )
   wide = tf.cast(periods >= _ANCHOR_PERIODS, tf.int32)
   index = tf.range(last + 1)
@@ -222,8 +219,10 @@ def _anchor(estimates, readable, raw, bin_sizes, modulus):
   return tf.where(tf.gather(readable, coarsest_wide), coarsest_wide, coarser)
 
 
-def _information(stddev, bin_sizes, num_entries, clients, modulus, variance_fn):
+def _information(stddev, bin_sizes, num_entries, clients, modulus):
   """Fisher information of each stripe about ln(stddev^2), float64 [16].
+
+  Of a calibration; bins of one size have equal estimates, to be averaged alike.
 
   With C = exp(-2 pi^2 p^2) at p observed periods, var(C) = (1 - C^2)^2 / 2N for
   a wrapped normal, d C / d ln p^2 = C ln C, and ln of the signal moves the
@@ -231,7 +230,8 @@ def _information(stddev, bin_sizes, num_entries, clients, modulus, variance_fn):
   """
   bins = stddev / bin_sizes
   spread = bins / tf.sqrt(clients)
-  observed = tf.square(bins) + clients * variance_fn(spread, clients)
+  noise = clients * rounding_noise.stochastic_variance(spread)
+  observed = tf.square(bins) + noise
   share = tf.square(bins) / tf.maximum(observed, 1e-300)
   # The floor keeps (C ln C)^2 / (1 - C^2)^2 at its limit, 1/4, without 0 / 0.
   periods = tf.maximum(tf.sqrt(observed) / modulus, 1e-5)
@@ -240,12 +240,7 @@ def _information(stddev, bin_sizes, num_entries, clients, modulus, variance_fn):
   slope = tf.square(cosine * log_cosine)
   information = 2.0 * num_entries * slope / tf.square(1.0 - tf.square(cosine))
   information *= tf.square(share)
-  independent = spread >= rounding_noise.MIN_DITHER_SPREAD
-  equal = tf.equal(bin_sizes[0], bin_sizes[-1])
-  usable = tf.logical_or(
-    equal, tf.logical_and(cosine > _MIN_COSINE, independent)
-  )
-  return information * tf.cast(usable, tf.float64)
+  return information * tf.cast(cosine > _MIN_COSINE, tf.float64)
 
 
 def decode(

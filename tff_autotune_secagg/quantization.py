@@ -17,7 +17,7 @@ No TFF here: everything is TensorFlow on dense tensors.
 
 import enum
 import math
-from typing import Tuple
+from typing import Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -48,7 +48,9 @@ class Rounding(enum.Enum):
   DITHER: subtractive dither (Roberts 1962): offsets come from the round's
     shared seed and the server subtracts them again: 1/12 bin^2 per client and
     no private randomness, so a run repeats bit for bit. Safe only where clients
-    differ by about half a bin or more, otherwise their errors add coherently.
+    differ by about half a bin or more, otherwise their errors add coherently;
+    the coarse bins of a calibration round are not, so that there each client's
+    offsets come from the shared seed and its own values, and stay.
   """
 
   STOCHASTIC = 'stochastic'
@@ -109,6 +111,50 @@ def stripe_counts(size: int) -> np.ndarray:
   """Returns how many of `size` entries fall in each stripe, float64 [16]."""
   stripe = np.arange(NUM_STRIPES)
   return ((size - stripe + NUM_STRIPES - 1) // NUM_STRIPES).astype(np.float64)
+
+
+def is_calibration(bin_sizes: tf.Tensor) -> tf.Tensor:
+  """Tells a ladder of ascending bin sizes [16] from equal ones, scalar bool."""
+  return bin_sizes[-1] > bin_sizes[0]
+
+
+def dither_seed(
+  leaves: Sequence[tf.Tensor], bin_sizes: tf.Tensor, shared_seed: tf.Tensor
+) -> tf.Tensor:
+  """Returns the seed of a client's offsets under dither.
+
+  In an ordinary round it is the shared one. Bins of a calibration round are
+  mostly so coarse that errors of shared offsets would add coherently, so that
+  each client derives a seed from its values: independent between clients that
+  differ at all, and the same when the round is repeated.
+
+  Args:
+    leaves: the client's tensors, at least one.
+    bin_sizes: [NUM_STRIPES].
+    shared_seed: int64 [2], of the round.
+
+  Returns:
+    int64 [2].
+  """
+
+  def of_values():
+    seed = shared_seed
+    for leaf in leaves:
+      digest = tf.raw_ops.Fingerprint(
+        data=tf.reshape(leaf, [1, -1]), method='farmhash64'
+      )
+      seed = tf.random.experimental.stateless_fold_in(
+        seed, tf.bitcast(digest[0], tf.int64)
+      )
+    return seed
+
+  return tf.cond(is_calibration(bin_sizes), of_values, lambda: shared_seed)
+
+
+def dithered_clients(num_clients: tf.Tensor, bin_sizes: tf.Tensor) -> tf.Tensor:
+  """Returns how many clients used the shared offsets, like `num_clients`."""
+  none = tf.zeros_like(num_clients)
+  return tf.where(is_calibration(bin_sizes), none, num_clients)
 
 
 def uniform_offsets(num: int, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
@@ -284,7 +330,8 @@ def centred_bins(
     residues: int32 tensor of static shape, the sum modulo `modulus`.
     dither_seed: int32 or int64 tensor [2], the seed the clients encoded with;
       not used for stochastic rounding.
-    num_clients: scalar number of summands; not used for stochastic rounding.
+    num_clients: scalar number of summands that used the offsets of
+      `dither_seed`, 0 if each had its own; not used for stochastic rounding.
     modulus: Python int in 2 .. 2**30.
     rounding: the clients' mode.
     dtype: tf.float32 or tf.float64.

@@ -131,15 +131,13 @@ def _normal_tail(x):
 
 
 def remove_rounding(
-  observed_stddev_bins: tf.Tensor, num_clients: tf.Tensor, variance_fn
+  observed_stddev_bins: tf.Tensor, num_clients: tf.Tensor
 ) -> tf.Tensor:
   """Solves observed^2 = sum^2 + n v(sum / sqrt(n)) for the sum's spread.
 
   Args:
     observed_stddev_bins: float64 tensor, the fitted spread of summed residues.
     num_clients: float64 scalar n; values below 1 are read as 1.
-    variance_fn: maps (spread of a client, n) to bins^2 per client, such that
-      the right side grows with the spread.
 
   Returns:
     float64 tensor in bins, at most `observed_stddev_bins`; 0 for 0. An observed
@@ -154,7 +152,7 @@ def remove_rounding(
   def is_below(log_stddev):
     stddev = tf.exp(log_stddev)
     spread = stddev / tf.sqrt(num_clients)
-    noise = num_clients * variance_fn(spread, num_clients)
+    noise = num_clients * stochastic_variance(spread)
     return tf.square(stddev) + noise < target
 
   solution = _bisection.bisect(is_below, floor, high)
