@@ -286,6 +286,20 @@ def mean_estimation_configs() -> List[mean_estimation.Config]:
   )
 
 
+def define_results() -> None:
+  """Defines the flags of binaries that read results."""
+  _add('Input', flags.DEFINE_list, 'results', None, 'Files of result rows.')
+  _add(
+    'Input',
+    flags.DEFINE_multi_string,
+    'select',
+    [],
+    'Keep only rows whose config has this setting=value; may be repeated, '
+    'then all must hold. Values of one setting are separated by |, and a '
+    'prefix of the text is enough.',
+  )
+
+
 def define_plot(choices, with_results: bool = True) -> None:
   """Defines the flags of binaries that draw.
 
@@ -294,16 +308,7 @@ def define_plot(choices, with_results: bool = True) -> None:
     with_results: Whether the binary reads results.
   """
   if with_results:
-    _add('Input', flags.DEFINE_list, 'results', None, 'Files of result rows.')
-    _add(
-      'Input',
-      flags.DEFINE_multi_string,
-      'select',
-      [],
-      'Keep only rows whose config has this setting=value; may be repeated, '
-      'then all must hold. Values of one setting are separated by |, and a '
-      'prefix of the text is enough.',
-    )
+    define_results()
   _add(
     'Output',
     flags.DEFINE_string,

@@ -9,13 +9,14 @@ can tell apart; line styles differ too.
 
 import collections
 import math
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 import matplotlib
 import numpy as np
 import scipy.stats
 
 from experiments import baselines
+from experiments import final_accuracy
 
 matplotlib.use('Agg')  # No display is needed, and none is looked for.
 from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
@@ -35,7 +36,6 @@ COLOURS = (
 _STYLES = ('-', '--', '-.', ':')
 # Entries of a legend that leave room for the curves beside it.
 _MOST_INSIDE = 8
-_CONFIDENCE = 0.95
 
 
 def style(index: int) -> Dict[str, Any]:
@@ -119,7 +119,9 @@ def series(
   for aggregator, by_round in found.items():
     rounds = np.array(sorted(by_round))
     means = np.array([np.mean(by_round[r]) for r in rounds])
-    widths = np.array([interval_width(by_round[r]) for r in rounds])
+    widths = np.array(
+      [final_accuracy.interval_width(by_round[r]) for r in rounds]
+    )
     out[aggregator] = (
       rounds,
       means,
@@ -127,15 +129,6 @@ def series(
       max(len(v) for v in by_round.values()),
     )
   return out
-
-
-def interval_width(values: Sequence[float]) -> float:
-  """Half width of the 95 % t-interval of the mean; 0 for one value."""
-  count = len(values)
-  if count < 2:
-    return 0.0
-  quantile = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, count - 1)
-  return float(quantile * np.std(values, ddof=1) / math.sqrt(count))
 
 
 def repeats_note(num_repeats: int) -> str:
@@ -199,16 +192,10 @@ def tuned_bin_size(row: Row) -> Optional[float]:
   return measurement('bin_size')(row)
 
 
-def accuracy(row: Row) -> Optional[float]:
-  """A `value` for `series`: test accuracy in percent."""
-  share = row.get('test_accuracy')
-  return None if share is None else 100 * share
-
-
 def training_figure(rows: Sequence[Row], title: str = ''):
   """Accuracy and bin size by round, side by side."""
   figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-  repeats = plot_series(left, rows, accuracy)
+  repeats = plot_series(left, rows, final_accuracy.percent)
   left.set(xlabel='round', ylabel='test accuracy (%)')
   left.grid(alpha=0.3)
   add_legend(left)
@@ -237,9 +224,11 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
     title: Put above, before the number of repeats.
   """
   figure, axes = plt.subplots(figsize=(6.5, 4.5))
-  repeats = plot_series(axes, rows, accuracy, label_fn=alpha_label)
+  repeats = plot_series(
+    axes, rows, final_accuracy.percent, label_fn=alpha_label
+  )
   if zoom:
-    curves = series(rows, accuracy)
+    curves = series(rows, final_accuracy.percent)
     last = max(r[-1] for r, _, _, _ in curves.values())
     # Curves that failed would squeeze all others into a line; the upper half of
     # the curves decides what is shown.
@@ -302,36 +291,6 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
   return figure
 
 
-def final_accuracies(rows: Sequence[Row]) -> List[Dict[str, Any]]:
-  """The last evaluation of every aggregator, over its repeats.
-
-  Returns:
-    For each aggregator a dict of `aggregator`, `bits_per_coordinate`,
-    `bytes_per_client`, `mean` and `interval` (half width) of the accuracy in
-    percent, and `repeats`.
-  """
-  last = {}
-  for row in rows:
-    if 'test_accuracy' in row:
-      known = last.get(row['run'])
-      if known is None or row['round'] > known['round']:
-        last[row['run']] = row
-  grouped = collections.OrderedDict()
-  for row in last.values():
-    grouped.setdefault(row['config']['aggregator'], []).append(row)
-  return [
-    dict(
-      aggregator=aggregator,
-      bits_per_coordinate=members[0]['bits_per_coordinate'],
-      bytes_per_client=members[0]['bytes_per_client'],
-      mean=float(np.mean([accuracy(r) for r in members])),
-      interval=interval_width([accuracy(r) for r in members]),
-      repeats=len(members),
-    )
-    for aggregator, members in grouped.items()
-  ]
-
-
 # Families of aggregators share a marker and a colour in scatter plots.
 _FAMILIES = (
   ('autotuned', 'this package', 'o'),
@@ -353,9 +312,9 @@ def family_style(name: str) -> Dict[str, Any]:
 
 
 def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
-  """Final accuracy against bytes per client and round, all aggregators."""
+  """Final accuracy (`final_accuracy`) against bytes per client and round."""
   figure, axes = plt.subplots(figsize=(7, 4.5))
-  points = final_accuracies(rows)
+  points = final_accuracy.by_aggregator(rows)
   for family, _, _ in _FAMILIES:
     mine = [
       p for p in points if baselines.parse(p['aggregator']).name == family

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every binary, shrunken by --smoke, and reads every flag file."""
 
+import contextlib
 import glob
+import io
 import json
 import os
 import re
@@ -29,6 +31,7 @@ from experiments import results
 from experiments import run_federated_training
 from experiments import run_mean_estimation
 from experiments import sweep
+from experiments import tabulate_training
 from tests import child_signals
 
 FLAGS = flags.FLAGS
@@ -171,6 +174,13 @@ class SmokeTest(absltest.TestCase):
         0,
       )
       self.assertTrue(_is_picture(picture))
+    table = io.StringIO()
+    with contextlib.redirect_stdout(table):
+      self.assertEqual(_main(tabulate_training, f'--results={path}'), 0)
+    self.assertRegex(
+      table.getvalue(),
+      r'\| `plain_mean` \| 32 \| [0-9,]+ \| 1 \| .* \| [+]0[.]00',
+    )
     with self.assertRaisesRegex(
       ValueError,
       '^`select` must leave some rows, found none with '
@@ -299,9 +309,6 @@ class CommandLineTest(absltest.TestCase):
         self.assertIn(right, text())
 
   def _captured(self):
-    import contextlib
-    import io
-
     @contextlib.contextmanager
     def capture():
       stream = io.StringIO()
@@ -312,13 +319,6 @@ class CommandLineTest(absltest.TestCase):
 
 
 class PlotNumbersTest(absltest.TestCase):
-  def test_interval_is_the_t_interval(self):
-    # The 0.975 quantile of Student's t with 2 degrees of freedom is 4.302653.
-    self.assertAlmostEqual(
-      plots.interval_width([1.0, 2.0, 3.0]), 4.302653 / np.sqrt(3), places=5
-    )
-    self.assertEqual(plots.interval_width([1.0]), 0.0)
-
   def test_lattice_limit_doubles_with_clients_and_quarters_with_bits(self):
     self.assertAlmostEqual(plots.lattice_limit(8, 10), 10 / 4**8)
     self.assertEqual(plots.lattice_limit(1, 100), 1.0)

@@ -1,0 +1,125 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy at the end of training, over repeats and against a reference.
+
+Functions take rows as `results.read` returns them.
+"""
+
+import collections
+import math
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+import numpy as np
+import scipy.stats
+
+Row = Mapping[str, Any]
+
+REFERENCE = 'plain_mean'
+LAST_PART = 1 / 6
+_CONFIDENCE = 0.95
+
+
+def percent(row: Row) -> Optional[float]:
+  """Test accuracy in percent; None where a round was not evaluated."""
+  share = row.get('test_accuracy')
+  return None if share is None else 100 * share
+
+
+def interval_width(values: Sequence[float]) -> float:
+  """Half width of the 95 % t-interval of the mean; 0 for one value."""
+  count = len(values)
+  if count < 2:
+    return 0.0
+  quantile = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, count - 1)
+  return float(quantile * np.std(values, ddof=1) / math.sqrt(count))
+
+
+def _runs(rows: Sequence[Row]) -> List[Dict[str, Any]]:
+  """For each run its last evaluated row and its final accuracy in percent."""
+  evaluated = collections.OrderedDict()
+  for row in rows:
+    if 'test_accuracy' in row:
+      evaluated.setdefault(row['run'], []).append(row)
+  runs = []
+  for members in evaluated.values():
+    last = max(members, key=lambda row: row['round'])
+    settled = last['round'] * (1 - LAST_PART)
+    values = [percent(row) for row in members if row['round'] > settled]
+    runs.append(dict(row=last, accuracy=float(np.mean(values))))
+  return runs
+
+
+def by_aggregator(rows: Sequence[Row]) -> List[Dict[str, Any]]:
+  """The final accuracy of every aggregator, over its repeats.
+
+  It is the mean over the evaluations in the last sixth of a run's rounds: one
+  round's accuracy scatters more than most aggregators differ.
+
+  Args:
+    rows: Joined round rows of one experiment.
+
+  Returns:
+    For each aggregator a dict of `aggregator`, `bits_per_coordinate`,
+    `bytes_per_client`, `mean` and `interval` (half width) of the accuracy in
+    percent, `repeats` and `rounds` (the fewest of a run). If there are runs of
+    `REFERENCE`, also `difference` and `difference_interval`: accuracy minus
+    that of the reference with the same seed, which had the same clients and
+    initial weights; None without such a pair.
+  """
+  runs = _runs(rows)
+  reference = {
+    run['row']['config']['seed']: run['accuracy']
+    for run in runs
+    if run['row']['config']['aggregator'] == REFERENCE
+  }
+  grouped = collections.OrderedDict()
+  for run in runs:
+    grouped.setdefault(run['row']['config']['aggregator'], []).append(run)
+  found = []
+  for aggregator, members in grouped.items():
+    accuracies = [run['accuracy'] for run in members]
+    pairs = [
+      run['accuracy'] - reference[run['row']['config']['seed']]
+      for run in members
+      if run['row']['config']['seed'] in reference
+    ]
+    found.append(
+      dict(
+        aggregator=aggregator,
+        bits_per_coordinate=members[0]['row']['bits_per_coordinate'],
+        bytes_per_client=members[0]['row']['bytes_per_client'],
+        mean=float(np.mean(accuracies)),
+        interval=interval_width(accuracies),
+        repeats=len(members),
+        rounds=min(run['row']['round'] for run in members),
+        difference=float(np.mean(pairs)) if pairs else None,
+        difference_interval=interval_width(pairs) if pairs else None,
+      )
+    )
+  return found
+
+
+def format_table(found: Sequence[Dict[str, Any]]) -> str:
+  """`by_aggregator` as a Markdown table, the interval where there is one."""
+
+  def number(mean, interval, sign=''):
+    if mean is None:
+      return '-'
+    text = f'{mean:{sign}.2f}'
+    return text + (f' ± {interval:.2f}' if interval else '')
+
+  lines = [
+    '| aggregator | bits | bytes | repeats | accuracy, % | minus plain mean |',
+    '|---|---|---|---|---|---|',
+  ]
+  for row in found:
+    cells = (
+      f'`{row["aggregator"]}`',
+      f'{row["bits_per_coordinate"]:.3g}',
+      f'{row["bytes_per_client"]:,}',
+      str(row['repeats']),
+      number(row['mean'], row['interval']),
+      number(row['difference'], row['difference_interval'], '+'),
+    )
+    lines.append('| ' + ' | '.join(cells) + ' |')
+  return '\n'.join(lines)
