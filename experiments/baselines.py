@@ -336,6 +336,12 @@ def _allow_deep_computations():
   zeroing=(_boolean, True),
 )
 def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
+  least = math.ceil(math.log2(info.num_clients))
+  if bits < least:
+    raise TooFewBitsError(
+      f"`bits` of the aggregator 'ddp_secure_aggregator' must be at least "
+      f'{least} for {info.num_clients} clients per round, found {bits}.'
+    )
   _allow_deep_computations()
   factory = tff.learning.ddp_secure_aggregator(
     noise_multiplier=0.0,

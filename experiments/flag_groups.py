@@ -9,7 +9,7 @@ prints the groups one by one.
 
 import dataclasses
 import sys
-from typing import Dict, List, Sequence, Set
+from typing import Any, Dict, List, Sequence, Set
 
 from absl import flags
 
@@ -319,6 +319,12 @@ def define_plot(choices, with_results: bool = True) -> None:
   _add('Output', flags.DEFINE_string, 'title', '', 'Written above.')
   for name, (default, values, summary) in choices.items():
     _add('Output', flags.DEFINE_enum, name, default, values, summary)
+
+
+def sweep_options() -> Dict[str, Any]:
+  """Keyword arguments of `sweep`'s classes that the flags decide."""
+  names = ('data_dir', 'allow_download', 'quiet', 'workers')
+  return {name: FLAGS[name].value for name in names}
 
 
 def require(*names: str) -> None:

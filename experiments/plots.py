@@ -9,7 +9,7 @@ can tell apart; line styles differ too.
 
 import collections
 import math
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import matplotlib
 import numpy as np
@@ -302,32 +302,50 @@ _FAMILIES = (
   ('rotated_quantization', 'rotated quantization (not secure)', 'X'),
   ('kashin', 'Kashin coefficients, same fit', '*'),
 )
+# The same colour as without, but hollow.
+_DITHERED = ' with dither'
+
+
+def _family(aggregator: str) -> str:
+  """The family of an aggregator text, which may hold places for bits."""
+  is_dither = 'rounding=dither' in aggregator
+  return aggregator.partition(':')[0] + (_DITHERED if is_dither else '')
+
+
+def _families(present) -> List[str]:
+  """The families among `present`, in the order of legends."""
+  names = [name + end for name, _, _ in _FAMILIES for end in ('', _DITHERED)]
+  return [name for name in names if name in present]
 
 
 def family_style(name: str) -> Dict[str, Any]:
   """Label, marker and colour of an aggregator's family."""
-  index = [family for family, _, _ in _FAMILIES].index(name)
+  plain = name.removesuffix(_DITHERED)
+  index = [family for family, _, _ in _FAMILIES].index(plain)
   _, text, marker = _FAMILIES[index]
-  return dict(label=text, marker=marker, color=COLOURS[index])
+  look = dict(label=text, marker=marker, color=COLOURS[index])
+  if plain != name:
+    look.update(label=text + _DITHERED, markerfacecolor='white')
+  return look
 
 
 def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
   """Final accuracy (`final_accuracy`) against bytes per client and round."""
   figure, axes = plt.subplots(figsize=(7, 4.5))
   points = final_accuracy.by_aggregator(rows)
-  for family, _, _ in _FAMILIES:
-    mine = [
-      p for p in points if baselines.parse(p['aggregator']).name == family
-    ]
-    if mine:
-      axes.errorbar(
-        [p['bytes_per_client'] for p in mine],
-        [p['mean'] for p in mine],
-        [p['interval'] for p in mine],
-        linestyle='none',
-        capsize=3,
-        **family_style(family),
-      )
+  by_family = {}
+  for point in points:
+    by_family.setdefault(_family(point['aggregator']), []).append(point)
+  for family in _families(by_family):
+    mine = by_family[family]
+    axes.errorbar(
+      [p['bytes_per_client'] for p in mine],
+      [p['mean'] for p in mine],
+      [p['interval'] for p in mine],
+      linestyle='none',
+      capsize=3,
+      **family_style(family),
+    )
   axes.set(
     xlabel='bytes per client and round',
     xscale='log',
@@ -447,12 +465,12 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
     ]
     points = {}
     for row in mine:
-      name = row['config']['aggregator'].partition(':')[0]
+      name = _family(row['config']['aggregator'])
       points.setdefault(name, {}).setdefault(
         row['bits_per_coordinate'], []
       ).append(row['nmse'])
     num_clients = mine[0]['config']['num_clients']
-    for name in [f for f, _, _ in _FAMILIES if f in points]:
+    for name in _families(points):
       bits = sorted(points[name])
       # Exact sums have an error of 0, which a logarithm cannot show.
       errors = [max(np.median(points[name][b]), 1e-14) for b in bits]

@@ -31,12 +31,9 @@ def main(argv):
   runs = sweep.Sweep(
     flag_groups.training_configs(),
     output_dir=output_dir,
-    data_dir=FLAGS.data_dir,
-    allow_download=FLAGS.allow_download,
     checkpoint_every=FLAGS.checkpoint_every,
     tensorboard=FLAGS.tensorboard,
-    quiet=FLAGS.quiet,
-    workers=FLAGS.workers,
+    **flag_groups.sweep_options(),
   )
   status = runs.run()
   if status == 0:

@@ -33,10 +33,7 @@ def main(argv):
     flag_groups.mean_estimation_configs(),
     training=flag_groups.recording_config(),
     output_dir=FLAGS.output_dir or sweep.new_output_dir('mean_estimation'),
-    data_dir=FLAGS.data_dir,
-    allow_download=FLAGS.allow_download,
-    quiet=FLAGS.quiet,
-    workers=FLAGS.workers,
+    **flag_groups.sweep_options(),
   )
   status = runs.run()
   if status == 0:

@@ -151,13 +151,19 @@ class PayloadTest(parameterized.TestCase):
       )
       self.assertEqual(built.bits_per_coordinate, bits)
 
-  def test_fixed_range_with_too_few_bits_says_how_many_it_needs(self):
+  @parameterized.parameters(
+    ('fixed_range:clip_range=1,', 5), ('ddp_secure_aggregator:', 4)
+  )
+  def test_too_few_bits_say_how_many_are_needed(self, text, least):
+    name = text.partition(':')[0]
     with self.assertRaisesRegex(
-      ValueError,
-      "^`bits` of the aggregator 'fixed_range' must be at least 5 "
-      'for 10 clients per round, found 4[.]$',
+      baselines.TooFewBitsError,
+      f"^`bits` of the aggregator '{name}' must be at least {least} for 10 "
+      f'clients per round, found {least - 1}[.]$',
     ):
-      baselines.parse('fixed_range:bits=4,clip_range=1').build(_info(10))
+      baselines.parse(f'{text}bits={least - 1}').build(_info(10))
+    # Negative control: one more bit will do.
+    baselines.parse(f'{text}bits={least}').build(_info(10))
 
 
 class FixedRangeTest(parameterized.TestCase):
