@@ -497,8 +497,9 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
     loc='lower center',
   )
   repeats = len({r['config']['seed'] for r in rows})
+  runs = '1 run' if repeats == 1 else f'{repeats} repeats'
   figure.suptitle(
-    f'{title} ({repeats} repeats, median over settled rounds)'.strip(),
+    f'{title} ({runs} each, median over settled rounds)'.strip(),
     fontsize='medium',
   )
   figure.tight_layout(rect=(0, 0.06 + 0.03 / lines, 1, 1))
