@@ -17,6 +17,7 @@ import tensorflow_federated as tff
 from tests import doubles
 from tests import factory_conformance
 from tests import stat_checks
+from tff_autotune_secagg import planning
 from tff_autotune_secagg import quantization
 from tff_autotune_secagg import quantize_mod
 from tff_autotune_secagg import secure_sum
@@ -227,6 +228,55 @@ class DitherTest(absltest.TestCase):
         stat_checks.variance_error(variance, _DIM),
       )
     )
+
+
+class DitheredTunerTest(absltest.TestCase):
+  def test_calibrates_with_offsets_of_each_client(self):
+    """Bit for bit the same again, and right although bins start coarse."""
+    process = _factory(
+      modulus=256,
+      bin_size=tuning.WrappedNormalTuner(modulus=256, rounding=_DITHER),
+      rounding=_DITHER,
+      decoding=_POSTERIOR,
+      seed=7,
+    ).create(
+      tff.to_type(
+        collections.OrderedDict(
+          a=tff.TensorType(np.float32, [_DIM]), b=tff.TensorType(np.float64)
+        )
+      )
+    )
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal([20, _DIM]).astype(np.float32)
+    values = [collections.OrderedDict(a=row, b=0.0) for row in rows]
+    histories = []
+    for _ in range(2):
+      state, outputs = process.initialize(), []
+      for _ in range(2):
+        outputs.append(process.next(state, values))
+        state = outputs[-1].state
+      histories.append(outputs)
+    for one, other in zip(*histories):
+      np.testing.assert_array_equal(one.result['a'], other.result['a'])
+      self.assertEqual(
+        one.measurements['sum_stddev'], other.measurements['sum_stddev']
+      )
+    first, second = histories[0]
+    # Equal clients could not be told: nothing is decoded, and it is said so.
+    self.assertTrue(first.measurements['calibrating'])
+    np.testing.assert_array_equal(first.result['a'], np.zeros(_DIM))
+    self.assertEqual(first.measurements['predicted_nmse'], 1.0)
+    total = rows.sum(axis=0, dtype=np.float64)
+    spread = np.sqrt(np.mean(total**2))
+    # Five standard errors if a single stripe told the spread.
+    tolerance = 5 / np.sqrt(2 * _DIM / quantization.NUM_STRIPES)
+    ratio = first.measurements['sum_stddev'] / spread
+    self.assertLess(abs(ratio - 1), tolerance)
+    error = np.mean((second.result['a'] - total) ** 2) / np.mean(total**2)
+    predicted = planning.predicted_nmse(
+      num_clients=20, modulus=256, rounding=_DITHER
+    )
+    self.assertLess(error, 4 * predicted)
 
 
 class TunerTest(absltest.TestCase):
