@@ -435,7 +435,9 @@ def lattice_limit(bits, num_clients: int):
 def nmse_figure(rows: Sequence[Row], title: str = ''):
   """Error of the mean against bits per coordinate, a panel per kind of vector.
 
-  The median over the rounds after the tuner has settled, and over repeats.
+  The median over the rounds after the tuner has settled, and over repeats. Bits
+  are those of the whole payload for each entry of the vector that is averaged,
+  so that padding and redundant coefficients count.
 
   Args:
     rows: Joined rows of `mean_estimation.run`.
@@ -463,12 +465,15 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
       if r['config']['vectors'] == kind
       and r['round'] > r['config']['settling_rounds']
     ]
+    # What was not padded tells the length of the vectors themselves.
+    length = min(
+      8 * r['bytes_per_client'] / r['bits_per_coordinate'] for r in mine
+    )
     points = {}
     for row in mine:
       name = _family(row['config']['aggregator'])
-      points.setdefault(name, {}).setdefault(
-        row['bits_per_coordinate'], []
-      ).append(row['nmse'])
+      bits = 8 * row['bytes_per_client'] / length
+      points.setdefault(name, {}).setdefault(bits, []).append(row['nmse'])
     num_clients = mine[0]['config']['num_clients']
     for name in _families(points):
       bits = sorted(points[name])
@@ -486,7 +491,12 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
       linestyle=':',
       label='limit of ideal lattices',
     )
-    axes.set(xlabel='bits per coordinate', yscale='log', title=kind)
+    axes.set(
+      xlabel='bits sent per coordinate of the update',
+      xlim=(0, 36),
+      yscale='log',
+      title=kind.replace('_', ' '),
+    )
     axes.grid(alpha=0.3)
   for axes in panels[:, 0]:
     axes.set_ylabel('error energy / energy of the mean')
