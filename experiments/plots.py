@@ -512,7 +512,8 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
     f'{title} ({runs} each, median over settled rounds)'.strip(),
     fontsize='medium',
   )
-  figure.tight_layout(rect=(0, 0.06 + 0.03 / lines, 1, 1))
+  legend_inches = 0.2 + 0.2 * -(-len(handles) // 3)
+  figure.tight_layout(rect=(0, legend_inches / (3.6 * lines), 1, 1))
   return figure
 
 
