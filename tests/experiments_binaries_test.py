@@ -37,11 +37,14 @@ from tests import child_signals
 FLAGS = flags.FLAGS
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CONFIGS = os.path.join(_ROOT, 'experiments', 'configs')
-_TRAINING_FLAG_FILES = sorted(
+_FLAG_FILES = {
   os.path.basename(path)[: -len('.flags')]
   for path in glob.glob(os.path.join(_CONFIGS, '*.flags'))
-  if os.path.basename(path) != 'mean_estimation.flags'
+}
+_ESTIMATION_FLAG_FILES = sorted(
+  name for name in _FLAG_FILES if name.startswith('mean_estimation')
 )
+_TRAINING_FLAG_FILES = sorted(_FLAG_FILES - set(_ESTIMATION_FLAG_FILES))
 
 
 def _main(module, *arguments):
@@ -94,6 +97,23 @@ class FlagFilesTest(parameterized.TestCase):
     self.assertContainsSubset(
       {'demo', 'cifar_alpha', 'fashion_iid'}, _TRAINING_FLAG_FILES
     )
+    self.assertNotEmpty(_ESTIMATION_FLAG_FILES)
+
+  @parameterized.parameters(*_ESTIMATION_FLAG_FILES)
+  def test_estimation_flag_file_describes_runs(self, name):
+    with flagsaver.flagsaver():
+      for flag in FLAGS:
+        FLAGS[flag].unparse()
+      flag_groups.parse(
+        ['binary', f'--flagfile={os.path.join(_CONFIGS, name)}.flags']
+      )
+      configs = flag_groups.mean_estimation_configs()
+      recorded = flag_groups.recording_config()
+    self.assertLen(set(configs), len(configs))
+    self.assertNotEmpty(configs)
+    for config in configs:
+      self.assertGreater(config.num_rounds, config.settling_rounds)
+      self.assertGreaterEqual(recorded.num_rounds, config.num_rounds)
 
   @parameterized.parameters(*_TRAINING_FLAG_FILES)
   def test_training_flag_file_describes_buildable_runs(self, name):
