@@ -3,6 +3,7 @@
 """Runs every binary, shrunken by --smoke, and reads every flag file."""
 
 import contextlib
+import dataclasses
 import glob
 import io
 import json
@@ -43,6 +44,12 @@ _FLAG_FILES = {
 }
 _ESTIMATION_FLAG_FILES = sorted(
   name for name in _FLAG_FILES if name.startswith('mean_estimation')
+)
+_RESULTS = os.path.join(os.path.dirname(_CONFIGS), 'results')
+_PUBLISHED = sorted(
+  name
+  for name in _FLAG_FILES
+  if os.path.exists(os.path.join(_RESULTS, f'{name}.jsonl'))
 )
 _TRAINING_FLAG_FILES = sorted(_FLAG_FILES - set(_ESTIMATION_FLAG_FILES))
 
@@ -132,6 +139,43 @@ class FlagFilesTest(parameterized.TestCase):
         scheme.build(
           baselines.Round(config.clients_per_round, (300, 20), seed=1)
         )
+
+
+class PublishedResultsTest(parameterized.TestCase):
+  @parameterized.parameters(*_PUBLISHED)
+  def test_are_the_whole_of_their_flag_file(self, name):
+    """Every run that the flags describe, every round of it once, no other."""
+    with flagsaver.flagsaver():
+      for flag in FLAGS:
+        FLAGS[flag].unparse()
+      flag_groups.parse(
+        ['binary', f'--flagfile={os.path.join(_CONFIGS, name)}.flags']
+      )
+      if name in _TRAINING_FLAG_FILES:
+        configs = [c.asdict() for c in flag_groups.training_configs()]
+      else:
+        configs = [
+          dataclasses.asdict(c) for c in flag_groups.mean_estimation_configs()
+        ]
+    rounds = {}
+    for row in results.read(os.path.join(_RESULTS, f'{name}.jsonl')):
+      config = {k: v for k, v in row['config'].items() if k != 'training'}
+      key = json.dumps(config, sort_keys=True)
+      rounds.setdefault(key, []).append(row['round'])
+    wanted = {json.dumps(c, sort_keys=True): c for c in configs}
+    self.assertContainsSubset(rounds, wanted)
+    for key in set(wanted) - set(rounds):
+      # Some bits cannot carry the clients; a sweep says so and goes on.
+      with self.assertRaises(baselines.TooFewBitsError):
+        self._build(wanted[key])
+    for key, numbers in rounds.items():
+      self.assertEqual(numbers, list(range(1, wanted[key]['num_rounds'] + 1)))
+
+  def _build(self, config):
+    text = mean_estimation.Config(**config).text(1.0)
+    baselines.parse(text).build(
+      baselines.Round(config['num_clients'], (config['dim'],), 1)
+    )
 
 
 @pytest.mark.slow
