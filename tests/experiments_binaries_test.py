@@ -99,6 +99,17 @@ def _read(folder, name):
     return f.read()
 
 
+@contextlib.contextmanager
+def _flags_of(name):
+  """Within it, flags are those of a flag file and nothing else."""
+  with flagsaver.flagsaver():
+    for flag in FLAGS:
+      FLAGS[flag].unparse()
+    path = os.path.join(_CONFIGS, f'{name}.flags')
+    flag_groups.parse(['binary', f'--flagfile={path}'])
+    yield
+
+
 class FlagFilesTest(parameterized.TestCase):
   def test_finds_the_flag_files(self):
     self.assertContainsSubset(
@@ -108,12 +119,7 @@ class FlagFilesTest(parameterized.TestCase):
 
   @parameterized.parameters(*_ESTIMATION_FLAG_FILES)
   def test_estimation_flag_file_describes_runs(self, name):
-    with flagsaver.flagsaver():
-      for flag in FLAGS:
-        FLAGS[flag].unparse()
-      flag_groups.parse(
-        ['binary', f'--flagfile={os.path.join(_CONFIGS, name)}.flags']
-      )
+    with _flags_of(name):
       configs = flag_groups.mean_estimation_configs()
       recorded = flag_groups.recording_config()
     self.assertLen(set(configs), len(configs))
@@ -124,12 +130,7 @@ class FlagFilesTest(parameterized.TestCase):
 
   @parameterized.parameters(*_TRAINING_FLAG_FILES)
   def test_training_flag_file_describes_buildable_runs(self, name):
-    with flagsaver.flagsaver():
-      for flag in FLAGS:
-        FLAGS[flag].unparse()
-      flag_groups.parse(
-        ['binary', f'--flagfile={os.path.join(_CONFIGS, name)}.flags']
-      )
+    with _flags_of(name):
       configs = flag_groups.training_configs()
     self.assertLen({json.dumps(c.asdict()) for c in configs}, len(configs))
     for config in configs:
@@ -145,12 +146,7 @@ class PublishedResultsTest(parameterized.TestCase):
   @parameterized.parameters(*_PUBLISHED)
   def test_are_the_whole_of_their_flag_file(self, name):
     """Every run that the flags describe, every round of it once, no other."""
-    with flagsaver.flagsaver():
-      for flag in FLAGS:
-        FLAGS[flag].unparse()
-      flag_groups.parse(
-        ['binary', f'--flagfile={os.path.join(_CONFIGS, name)}.flags']
-      )
+    with _flags_of(name):
       if name in _TRAINING_FLAG_FILES:
         configs = [c.asdict() for c in flag_groups.training_configs()]
       else:
