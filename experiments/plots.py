@@ -493,7 +493,7 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
     )
     axes.set(
       xlabel='bits sent per coordinate of the update',
-      xlim=(0, 36),
+      xlim=(0, 38),
       yscale='log',
       title=kind.replace('_', ' '),
     )
