@@ -36,6 +36,8 @@ COLOURS = (
 _STYLES = ('-', '--', '-.', ':')
 # Entries of a legend that leave room for the curves beside it.
 _MOST_INSIDE = 8
+# More bands than this hide each other.
+_MOST_BANDS = 6
 
 
 def style(index: int) -> Dict[str, Any]:
@@ -131,35 +133,36 @@ def series(
   return out
 
 
-def repeats_note(num_repeats: int) -> str:
-  """What a caption says about repeats."""
-  if num_repeats == 1:
+def repeats_note(rows: Sequence[Row]) -> str:
+  """What a caption says about the repeats of curves drawn from `rows`."""
+  runs = {}
+  for row in rows:
+    runs.setdefault(row['config']['aggregator'], set()).add(row['run'])
+  most = max((len(names) for names in runs.values()), default=1)
+  if most == 1:
     return '1 run each'
-  return f'{num_repeats} repeats, band: 95 % t-interval of the mean'
+  if len(runs) > _MOST_BANDS:
+    return f'means of {most} repeats'
+  return f'{most} repeats, band: 95 % t-interval of the mean'
 
 
-def plot_series(axes, rows, value, label_fn=label, first=0) -> int:
-  """Draws one curve with its band for each aggregator.
+def plot_series(axes, rows, value, label_fn=label) -> None:
+  """Draws one curve for each aggregator, with its band if there are few.
 
   Args:
     axes: Matplotlib axes.
     rows: Joined round rows.
     value: As for `series`.
     label_fn: Turns an aggregator text into a legend entry.
-    first: Number of the first curve's style.
-
-  Returns:
-    The largest number of repeats, for the caption.
   """
-  most = 0
   # Styles follow the aggregators of all rows, so that panels agree.
   order = list(
     collections.OrderedDict.fromkeys(r['config']['aggregator'] for r in rows)
   )
   for aggregator, (rounds, means, widths, count) in series(rows, value).items():
-    look = style(first + order.index(aggregator))
+    look = style(order.index(aggregator))
     axes.plot(rounds, means, label=label_fn(aggregator), **look)
-    if count > 1:
+    if count > 1 and len(order) <= _MOST_BANDS:
       axes.fill_between(
         rounds,
         means - widths,
@@ -168,8 +171,6 @@ def plot_series(axes, rows, value, label_fn=label, first=0) -> int:
         alpha=0.2,
         linewidth=0,
       )
-    most = max(most, count)
-  return most
 
 
 def measurement(name: str) -> Callable[[Row], Optional[float]]:
@@ -195,7 +196,7 @@ def tuned_bin_size(row: Row) -> Optional[float]:
 def training_figure(rows: Sequence[Row], title: str = ''):
   """Accuracy and bin size by round, side by side."""
   figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-  repeats = plot_series(left, rows, final_accuracy.percent)
+  plot_series(left, rows, final_accuracy.percent)
   left.set(xlabel='round', ylabel='test accuracy (%)')
   left.grid(alpha=0.3)
   add_legend(left)
@@ -206,7 +207,7 @@ def training_figure(rows: Sequence[Row], title: str = ''):
     yscale='log',
   )
   right.grid(alpha=0.3, which='both')
-  note = repeats_note(max(repeats, 1))
+  note = repeats_note(rows)
   figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
   return figure
@@ -224,9 +225,7 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
     title: Put above, before the number of repeats.
   """
   figure, axes = plt.subplots(figsize=(6.5, 4.5))
-  repeats = plot_series(
-    axes, rows, final_accuracy.percent, label_fn=alpha_label
-  )
+  plot_series(axes, rows, final_accuracy.percent, label_fn=alpha_label)
   if zoom:
     curves = series(rows, final_accuracy.percent)
     last = max(r[-1] for r, _, _, _ in curves.values())
@@ -245,8 +244,8 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
   axes.set(xlabel='round', ylabel='test accuracy (%)')
   axes.grid(alpha=0.3)
   add_legend(axes)
-  note = repeats_note(max(repeats, 1))
-  axes.set_title(f'{title} ({note})' if title else note, fontsize='medium')
+  note = repeats_note(rows)
+  figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
   return figure
 
@@ -276,16 +275,12 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
       'estimated spread of the sum (same units)',
     ),
   )
-  repeats = 1
   for axes, (value, text) in zip(panels, values):
-    repeats = max(
-      repeats,
-      plot_series(axes, rows, value, label_fn=alpha_label),
-    )
+    plot_series(axes, rows, value, label_fn=alpha_label)
     axes.set(xlabel='round', ylabel=text, yscale='log')
     axes.grid(alpha=0.3, which='both')
   add_legend(panels[-1])
-  note = repeats_note(repeats)
+  note = repeats_note(rows)
   figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
   return figure
@@ -358,7 +353,7 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
   note = f'repeats: {text}' + (
     '; bars: 95 % t-interval of the mean' if max(counts) > 1 else ''
   )
-  axes.set_title(f'{title} ({note})' if title else note, fontsize='medium')
+  figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
   figure.tight_layout()
   return figure
 
