@@ -218,6 +218,7 @@ class ReportTest(parameterized.TestCase):
     for fitted, expected in (
       (_fitted(0.0, is_blind=True), 1.0),
       (_fitted(0.0, is_zero=True), 0.0),
+      (_fitted(0.0, 2.0), 1.0),  # Residues that rounding alone explains.
     ):
       for decoding in (_POSTERIOR, _CENTRED):
         found = tuning.round_nmse(fitted, bins, 256, decoding)

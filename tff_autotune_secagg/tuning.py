@@ -214,11 +214,13 @@ def round_nmse(
 ) -> tf.Tensor:
   """Returns the error predicted for a finished round, mean of the stripes.
 
-  float64; 1 for a blind round, 0 for one whose sum is 0.
+  float64; 0 for a round whose sum is 0, 1 for a blind round and for one whose
+  residues are explained by rounding alone: nothing is known of their sums.
   """
   observed = tf.maximum(fitted.observed_stddev, 1e-300)
   share = 1.0 - tf.square(fitted.sum_stddev / observed)
   half_period = modulus * bin_sizes / 2 / observed
   error = tf.reduce_mean(bin_size_lib.nmse(half_period, share, decoding))
-  error = tf.where(fitted.sum_stddev > 0.0, error, 0.0)
-  return tf.where(fitted.is_blind, tf.ones_like(error), error)
+  is_lost = tf.logical_or(fitted.is_blind, tf.equal(fitted.sum_stddev, 0.0))
+  error = tf.where(is_lost, tf.ones_like(error), error)
+  return tf.where(fitted.is_zero, tf.zeros_like(error), error)
