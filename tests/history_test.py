@@ -216,6 +216,28 @@ class EdgeTest(parameterized.TestCase):
     self.assertGreater(np.mean(errors[4:]), 3 * predicted)
     self.assertLess(np.mean(errors[4:]), 12 * predicted)
 
+  def test_uneven_clients_under_dither(self):
+    # At this modulus a bin is as wide as a client of the mean size, and small
+    # ones round alike. Taking them for independent, or all ten for alike, gives
+    # an error above 0.7.
+    simulation = _simulation(16, _DITHER)
+    errors, predicted = [], []
+    for seed in range(4):
+      rng = np.random.default_rng(seed)
+      sizes = rng.lognormal(0.0, 1.0, [10, 1])
+      sizes /= np.sqrt(np.sum(sizes**2))
+      rows = np.float32(sizes * rng.standard_normal([10, _DIM]))
+      simulation.reset()
+      found = [simulation.run_round(rows) for _ in range(12)]
+      errors.append([f.nmse for f in found])
+      predicted.append([f.predicted_nmse for f in found])
+    self.assertLess(np.max(errors), 1 + _SAMPLING_ERROR)
+    settled = np.mean(np.array(errors)[:, 4:])
+    self.assertLess(settled, 0.5)
+    self.assertLess(
+      abs(np.mean(np.array(predicted)[:, 4:]) / settled - 1), 0.25
+    )
+
   def test_a_large_cohort_of_identical_clients_under_dither(self):
     # Each client spreads over a third of a bin: errors of n^2 b^2 / 12, taken
     # for signal, would be three times the sum.

@@ -9,6 +9,7 @@ where nothing wraps, and refines with every finer stripe that the anchor shows
 to be readable.
 """
 
+import math
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -26,15 +27,9 @@ _ANCHOR_PERIODS = 1 / 32
 _MIN_COSINE = 0.3
 _REFINEMENTS = 3
 
-# Dither of clients that agree adds up to n^2 / 12 bins^2, not n / 12. With an
-# observed spread of more than this part of n bins, that is below a quarter of
-# the signal.
-_COHERENT_BINS_PER_CLIENT = 0.67
-# Standard errors by which the sum must follow the dither to be called coherent:
-# a false alarm in 0.13 % of the rounds of such large cohorts, at the cost of
-# that round.
-_COHERENT_Z = 3.0
 _UNIFORM_VARIANCE = 1 / 12
+# Below it, ln(sin x / x) is -x^2 / 6 up to 2e-6 of itself.
+_SMALL_ANGLE = 0.01
 # Decodes to 0.
 _UNDECODABLE_PERIODS = 2.0 * wrapped_normal.MAX_PERIODS
 
@@ -120,12 +115,13 @@ def fit(
     decoded = _Stripes(
       pooled(decoded_versines), num_entries, is_ladder, modulus
     )
-    noise = clients * decoded_variance(tf.constant(1e3, tf.float64))
-    coherent = _is_coherent(raw, decoded, num_entries, clients)
-    coherent = tf.logical_and(coherent, tf.logical_not(is_ladder))
-    coherent_noise = tf.square(clients) * _UNIFORM_VARIANCE
-    noise = tf.where(coherent, coherent_noise, noise)
-    signal = tf.sqrt(tf.maximum(tf.square(decoded.stddev_bins) - noise, 0.0))
+    coherent_noise = tf.maximum(
+      clients * _UNIFORM_VARIANCE,
+      _coherent_noise(raw, decoded, clients, modulus),
+    )
+    signal = tf.sqrt(
+      tf.maximum(tf.square(decoded.stddev_bins) - coherent_noise, 0.0)
+    )
     fine = tf.logical_or(
       tf.logical_not(raw.readable),
       dithered
@@ -152,7 +148,7 @@ def fit(
   spread = stddev / (bin_sizes * tf.sqrt(clients))
   noise = clients * decoded_variance(spread)
   if rounding is quantization.Rounding.DITHER:
-    noise = tf.where(coherent, coherent_noise, noise)
+    noise = tf.maximum(noise, coherent_noise)
   observed = tf.sqrt(tf.square(stddev) + noise * tf.square(bin_sizes))
   if rounding is quantization.Rounding.DITHER:
     # Equal clients have equal offsets even in a calibration round. Their errors
@@ -184,25 +180,33 @@ class _Stripes:
     )
 
 
-def _is_coherent(raw, decoded, num_entries, clients):
-  """Tells whether clients that agree round alike under dither, bool [16].
+def _coherent_noise(raw, decoded, clients, modulus):
+  """Noise of clients that round alike under dither, bins^2, float64 [16].
 
-  An error that the dither U does not explain gives the raw sum, which is
-  S = d + n (U - 1/2), the energy E S^2 = E d^2 + n^2 / 12. Where the entries of
-  many clients share a bin for most U, d follows -n (U - 1/2), and E S^2 is
-  smaller.
+  The raw sum is S = d + n (U - 1/2). Errors that the dither U does not explain
+  give it the energy E d^2 + n^2 / 12. If m clients round alike, so that d
+  contains -m (U - 1/2), it is m n / 6 less: that tells m. Energies are those of
+  wrapped sums: a uniform variable of width n has the mean cosine
+  sin(pi n / k) / (pi n / k).
   """
-  observed = tf.square(decoded.stddev_bins)
-  shared = tf.square(clients) * _UNIFORM_VARIANCE
-  missing = observed + shared - tf.square(raw.stddev_bins)
-  # Of the mean of S^2 - d^2 = 2 n d (U - 1/2) + n^2 (U - 1/2)^2.
-  variance = 4.0 * observed * shared + 0.8 * tf.square(shared)
-  error = tf.sqrt(variance / tf.maximum(num_entries, 1.0))
-  is_small = observed < tf.square(_COHERENT_BINS_PER_CLIENT * clients)
+
+  def uniform(width):
+    x = math.pi * width / modulus
+    # From a period on, a uniform sum is as wide as can be told.
+    cosine = tf.sin(tf.minimum(x, math.pi)) / tf.maximum(x, _SMALL_ANGLE)
+    log_cosine = tf.where(
+      x > _SMALL_ANGLE,
+      tf.math.log(tf.maximum(cosine, 1e-3)),
+      -tf.square(x) / 6,
+    )
+    return -2.0 * log_cosine * (modulus / (2 * math.pi)) ** 2
+
+  whole = uniform(clients)
+  missing = tf.square(decoded.stddev_bins) + whole - tf.square(raw.stddev_bins)
+  alike = clients * tf.clip_by_value(missing / (2.0 * whole), 0.0, 1.0)
   readable = tf.logical_and(raw.readable, decoded.readable)
-  return tf.logical_and(
-    tf.logical_and(is_small, readable), missing > _COHERENT_Z * error
-  )
+  alike = tf.where(readable, alike, tf.zeros_like(alike))
+  return uniform(alike) + (clients - alike) * _UNIFORM_VARIANCE
 
 
 def _anchor(readable, raw, modulus):
