@@ -94,6 +94,16 @@ class TooFewBitsError(ValueError):
   """The bits per coordinate cannot carry the clients of a round."""
 
 
+def _check_bits(name: str, bits: int, num_clients: int, num_levels: int):
+  """Raises TooFewBitsError if clients of `num_levels` each do not fit."""
+  least = math.ceil(math.log2(num_levels * num_clients))
+  if bits < least:
+    raise TooFewBitsError(
+      f'`bits` of the aggregator {name!r} must be at least {least} for '
+      f'{num_clients} clients per round, found {bits}.'
+    )
+
+
 _REQUIRED = object()
 
 
@@ -242,14 +252,9 @@ def _plain_mean(info: Round) -> Built:
   rotate=(_boolean, False),
 )
 def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
+  _check_bits('fixed_range', bits, info.num_clients, num_levels=2)
   # The most levels for which sums of all clients still fit into `bits`.
   num_levels = 2**bits // info.num_clients
-  if num_levels < 2:
-    raise TooFewBitsError(
-      f"`bits` of the aggregator 'fixed_range' must be at least "
-      f'{math.ceil(math.log2(2 * info.num_clients))} for {info.num_clients} '
-      f'clients per round, found {bits}.'
-    )
   bits = math.ceil(math.log2(info.num_clients * num_levels))
   factory = baseline_factories.FixedRangeSumFactory(
     clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
@@ -336,12 +341,7 @@ def _allow_deep_computations():
   zeroing=(_boolean, True),
 )
 def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
-  least = math.ceil(math.log2(info.num_clients))
-  if bits < least:
-    raise TooFewBitsError(
-      f"`bits` of the aggregator 'ddp_secure_aggregator' must be at least "
-      f'{least} for {info.num_clients} clients per round, found {bits}.'
-    )
+  _check_bits('ddp_secure_aggregator', bits, info.num_clients, num_levels=1)
   _allow_deep_computations()
   factory = tff.learning.ddp_secure_aggregator(
     noise_multiplier=0.0,

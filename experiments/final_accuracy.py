@@ -15,7 +15,7 @@ import scipy.stats
 Row = Mapping[str, Any]
 
 REFERENCE = 'plain_mean'
-LAST_PART = 1 / 6
+_LAST_PART = 1 / 6
 _CONFIDENCE = 0.95
 
 
@@ -43,7 +43,7 @@ def _runs(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   runs = []
   for members in evaluated.values():
     last = max(members, key=lambda row: row['round'])
-    settled = last['round'] * (1 - LAST_PART)
+    settled = last['round'] * (1 - _LAST_PART)
     values = [percent(row) for row in members if row['round'] > settled]
     runs.append(dict(row=last, accuracy=float(np.mean(values))))
   return runs

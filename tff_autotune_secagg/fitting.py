@@ -100,10 +100,6 @@ def fit(
   estimates = bin_sizes * rounding_noise.remove_rounding(
     raw.stddev_bins, clients
   )
-
-  def decoded_variance(spread):
-    return rounding_noise.decoded_variance(spread, clients, rounding)
-
   if rounding is quantization.Rounding.DITHER:
     dithered = (
       bin_sizes
@@ -146,7 +142,7 @@ def fit(
     stddev = tf.where(total > 0.0, refined, stddev)
   stddev = tf.where(is_blind, tf.zeros_like(stddev), stddev)
   spread = stddev / (bin_sizes * tf.sqrt(clients))
-  noise = clients * decoded_variance(spread)
+  noise = clients * rounding_noise.decoded_variance(spread, clients, rounding)
   if rounding is quantization.Rounding.DITHER:
     noise = tf.maximum(noise, coherent_noise)
   observed = tf.sqrt(tf.square(stddev) + noise * tf.square(bin_sizes))
