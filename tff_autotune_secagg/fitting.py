@@ -101,13 +101,6 @@ def fit(
     raw.stddev_bins, clients
   )
   if rounding is quantization.Rounding.DITHER:
-    dithered = (
-      bin_sizes
-      * tf.sqrt(clients)
-      * rounding_noise.dithered_spread(1.0 - raw.cosine, clients, modulus)
-    )
-    # Where clients spread over half a bin or more, subtracting the dither
-    # leaves white noise of 1/12 and a better statistic than the raw sum.
     decoded = _Stripes(
       pooled(decoded_versines), num_entries, is_ladder, modulus
     )
@@ -115,18 +108,11 @@ def fit(
       clients * _UNIFORM_VARIANCE,
       _coherent_noise(raw, decoded, clients, modulus),
     )
-    signal = tf.sqrt(
-      tf.maximum(tf.square(decoded.stddev_bins) - coherent_noise, 0.0)
+    shared, from_decoded = _dither_estimates(
+      raw, decoded, coherent_noise, clients, modulus
     )
-    fine = tf.logical_or(
-      tf.logical_not(raw.readable),
-      dithered
-      >= rounding_noise.MIN_DITHER_SPREAD * bin_sizes * tf.sqrt(clients),
-    )
-    fine = tf.logical_and(fine, decoded.readable)
-    dithered = tf.where(fine, bin_sizes * signal, dithered)
-    estimates = tf.where(is_ladder, estimates, dithered)
-    readable = tf.logical_or(readable, fine)
+    estimates = tf.where(is_ladder, estimates, bin_sizes * shared)
+    readable = tf.logical_or(readable, from_decoded)
 
   anchor = _anchor(readable, raw, modulus)
   is_blind = tf.logical_not(tf.gather(readable, anchor))
@@ -174,6 +160,30 @@ class _Stripes:
     self.stddev_bins = modulus * tf.where(
       self.readable, periods, tf.ones_like(periods)
     )
+
+
+def _dither_estimates(raw, decoded, coherent_noise, clients, modulus):
+  """Spread of the true sum where clients share the dither.
+
+  The raw sum tells it while the clients' values stay within a bin or so; where
+  they spread over half a bin or more, subtracting the dither leaves white noise
+  of 1/12 for each client and a better statistic.
+
+  Returns:
+    float64 [16], standard deviations in bins, and bool [16], which of them come
+    from the sum with the dither subtracted.
+  """
+  stddev_bins = tf.sqrt(clients) * rounding_noise.dithered_spread(
+    1.0 - raw.cosine, clients, modulus
+  )
+  wide = stddev_bins >= rounding_noise.MIN_DITHER_SPREAD * tf.sqrt(clients)
+  from_decoded = tf.logical_and(
+    decoded.readable, tf.logical_or(tf.logical_not(raw.readable), wide)
+  )
+  signal = tf.sqrt(
+    tf.maximum(tf.square(decoded.stddev_bins) - coherent_noise, 0.0)
+  )
+  return tf.where(from_decoded, signal, stddev_bins), from_decoded
 
 
 def _coherent_noise(raw, decoded, clients, modulus):
