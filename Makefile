@@ -13,8 +13,8 @@ unexport PYTHONPATH PYTHONHOME
 # stay whole: what a class has compiled serves all of its tests.
 PARALLEL := -n auto --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help env demo test test-fast lint format docs build-file wheel check-wheel lock \
-  clean
+.PHONY: help env demo test test-fast lint format figures docs build-file wheel \
+  check-wheel lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -40,6 +40,12 @@ lint: env ## Check style and format, change nothing
 format: env ## Format the sources and mend what the linter can mend
 	.venv/bin/python -m ruff check --fix .
 	.venv/bin/python -m ruff format .
+
+figures: env ## Draw experiments/figures/ anew from the committed results
+	@for flags in experiments/configs/plot_*/*.flags; do \
+	  .venv/bin/python -m experiments.$$(basename $$(dirname $$flags)) \
+	    --flagfile=$$flags || exit 1; \
+	done
 
 docs: env ## Write the API reference into build/docs/
 	@.venv/bin/python -m tools.build_docs build/docs

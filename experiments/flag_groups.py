@@ -305,10 +305,11 @@ def define_plot(choices, with_results: bool = True) -> None:
 
   Args:
     choices: Further enum flags: name to (default, values, help).
-    with_results: Whether the binary reads results.
+    with_results: Whether the binary reads results, of which a title speaks.
   """
   if with_results:
     define_results()
+    _add('Output', flags.DEFINE_string, 'title', '', 'Written above.')
   _add(
     'Output',
     flags.DEFINE_string,
@@ -316,7 +317,6 @@ def define_plot(choices, with_results: bool = True) -> None:
     None,
     'Picture to write; its suffix says how.',
   )
-  _add('Output', flags.DEFINE_string, 'title', '', 'Written above.')
   for name, (default, values, summary) in choices.items():
     _add('Output', flags.DEFINE_enum, name, default, values, summary)
 

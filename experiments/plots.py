@@ -20,6 +20,7 @@ from experiments import final_accuracy
 
 matplotlib.use('Agg')  # No display is needed, and none is looked for.
 from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+from matplotlib import ticker  # pylint: disable=g-import-not-at-top
 
 Row = Mapping[str, Any]
 
@@ -36,6 +37,8 @@ COLOURS = (
 _STYLES = ('-', '--', '-.', ':')
 # Entries of a legend that leave room for the curves beside it.
 _MOST_INSIDE = 8
+# Room for a legend beside the axes.
+_LEGEND_INCHES = 3
 # More bands than this hide each other.
 _MOST_BANDS = 6
 
@@ -95,18 +98,22 @@ def alpha_label(aggregator: str) -> str:
 
 
 def series(
-  rows: Sequence[Row], value: Callable[[Row], Optional[float]]
+  rows: Sequence[Row],
+  value: Callable[[Row], Optional[float]],
+  is_log: bool = False,
 ) -> Dict[str, Tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
   """Averages a value over repeats, by aggregator and round.
 
   Args:
     rows: Joined round rows.
     value: Takes a row; None where the row has no such value.
+    is_log: Whether to average logarithms, as fits a logarithmic axis. The
+      values must be positive then.
 
   Returns:
-    For each aggregator text, in the order of appearance: rounds, means, half
-    widths of the 95 % t-interval over repeats (0 for one repeat), and the
-    number of repeats.
+    For each aggregator text, in the order of appearance: rounds; means,
+    geometric ones if `is_log`; the two ends of their 95 % t-interval over
+    repeats, [2, rounds] (equal for one repeat); and the number of repeats.
   """
   found = collections.OrderedDict()
   for row in rows:
@@ -120,16 +127,13 @@ def series(
   out = collections.OrderedDict()
   for aggregator, by_round in found.items():
     rounds = np.array(sorted(by_round))
-    means = np.array([np.mean(by_round[r]) for r in rounds])
-    widths = np.array(
-      [final_accuracy.interval_width(by_round[r]) for r in rounds]
-    )
-    out[aggregator] = (
-      rounds,
-      means,
-      widths,
-      max(len(v) for v in by_round.values()),
-    )
+    samples = [np.log(by_round[r]) if is_log else by_round[r] for r in rounds]
+    means = np.array([np.mean(sample) for sample in samples])
+    widths = np.array([final_accuracy.interval_width(s) for s in samples])
+    ends = np.stack([means - widths, means + widths])
+    if is_log:
+      means, ends = np.exp(means), np.exp(ends)
+    out[aggregator] = (rounds, means, ends, max(len(s) for s in samples))
   return out
 
 
@@ -150,7 +154,7 @@ def plot_series(axes, rows, value, label_fn=label) -> None:
   """Draws one curve for each aggregator, with its band if there are few.
 
   Args:
-    axes: Matplotlib axes.
+    axes: Matplotlib axes, whose scale says how to average.
     rows: Joined round rows.
     value: As for `series`.
     label_fn: Turns an aggregator text into a legend entry.
@@ -159,18 +163,18 @@ def plot_series(axes, rows, value, label_fn=label) -> None:
   order = list(
     collections.OrderedDict.fromkeys(r['config']['aggregator'] for r in rows)
   )
-  for aggregator, (rounds, means, widths, count) in series(rows, value).items():
+  is_log = axes.get_yscale() == 'log'
+  for aggregator, curve in series(rows, value, is_log).items():
+    rounds, means, ends, count = curve
     look = style(order.index(aggregator))
     axes.plot(rounds, means, label=label_fn(aggregator), **look)
     if count > 1 and len(order) <= _MOST_BANDS:
       axes.fill_between(
-        rounds,
-        means - widths,
-        means + widths,
-        color=look['color'],
-        alpha=0.2,
-        linewidth=0,
+        rounds, *ends, color=look['color'], alpha=0.2, linewidth=0
       )
+  axes.xaxis.set_major_locator(
+    ticker.MaxNLocator(steps=(1, 2, 5, 10), integer=True)
+  )
 
 
 def measurement(name: str) -> Callable[[Row], Optional[float]]:
@@ -200,12 +204,12 @@ def training_figure(rows: Sequence[Row], title: str = ''):
   left.set(xlabel='round', ylabel='test accuracy (%)')
   left.grid(alpha=0.3)
   add_legend(left)
-  plot_series(right, rows, tuned_bin_size)
   right.set(
     xlabel='round',
     ylabel='bin size (units of the summed values)',
     yscale='log',
   )
+  plot_series(right, rows, tuned_bin_size)
   right.grid(alpha=0.3, which='both')
   note = repeats_note(rows)
   figure.suptitle(f'{title} ({note})' if title else note, fontsize='medium')
@@ -224,23 +228,31 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
       that occur there.
     title: Put above, before the number of repeats.
   """
-  figure, axes = plt.subplots(figsize=(6.5, 4.5))
-  plot_series(axes, rows, final_accuracy.percent, label_fn=alpha_label)
+  curves = series(rows, final_accuracy.percent)
+  legend_inches = _LEGEND_INCHES if len(curves) > _MOST_INSIDE else 0
+  figure, axes = plt.subplots(figsize=(6.5 + legend_inches, 4.5))
+  out_of_view = set()
   if zoom:
-    curves = series(rows, final_accuracy.percent)
     last = max(r[-1] for r, _, _, _ in curves.values())
+    later = {name: m[r >= last / 2] for name, (r, m, _, _) in curves.items()}
     # Curves that failed would squeeze all others into a line; the upper half of
     # the curves decides what is shown.
-    finals = sorted(m[-1] for _, m, _, _ in curves.values())
-    shown = [
-      m[r >= last / 2]
-      for r, m, _, _ in curves.values()
-      if m[-1] >= finals[(len(finals) - 1) // 2]
-    ]
+    finals = {name: m[-1] for name, (_, m, _, _) in curves.items()}
+    middle = sorted(finals.values())[(len(finals) - 1) // 2]
+    shown = [m for name, m in later.items() if finals[name] >= middle]
     low = min(m.min() for m in shown if m.size)
     high = max(m.max() for m in shown if m.size)
     margin = max(0.05 * (high - low), 0.1)
     axes.set(xlim=(last / 2, last), ylim=(low - margin, high + margin))
+    out_of_view = {
+      n for n, m in later.items() if max(m, default=low) < low - margin
+    }
+
+  def label_fn(aggregator):
+    below = ', below' if aggregator in out_of_view else ''
+    return alpha_label(aggregator) + below
+
+  plot_series(axes, rows, final_accuracy.percent, label_fn=label_fn)
   axes.set(xlabel='round', ylabel='test accuracy (%)')
   axes.grid(alpha=0.3)
   add_legend(axes)
@@ -276,8 +288,8 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
     ),
   )
   for axes, (value, text) in zip(panels, values):
-    plot_series(axes, rows, value, label_fn=alpha_label)
     axes.set(xlabel='round', ylabel=text, yscale='log')
+    plot_series(axes, rows, value, label_fn=alpha_label)
     axes.grid(alpha=0.3, which='both')
   add_legend(panels[-1])
   note = repeats_note(rows)
@@ -346,6 +358,9 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
     xscale='log',
     ylabel='final test accuracy (%)',
   )
+  axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+  axes.xaxis.set_major_formatter(ticker.EngFormatter(unit='B'))
+  axes.xaxis.set_minor_formatter(ticker.NullFormatter())
   axes.grid(alpha=0.3, which='both')
   axes.legend(fontsize='small')
   counts = sorted({p['repeats'] for p in points})
@@ -514,10 +529,6 @@ def nmse_figure(rows: Sequence[Row], title: str = ''):
 
 def save(figure, path: str) -> str:
   """Writes a figure as its suffix says, closes it and returns the path."""
-  figure.savefig(
-    path,
-    dpi=150,
-    metadata={'Software': None} if path.endswith('.png') else None,
-  )
+  figure.savefig(path, dpi=150)
   plt.close(figure)
   return path

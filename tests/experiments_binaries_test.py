@@ -33,6 +33,7 @@ from experiments import run_federated_training
 from experiments import run_mean_estimation
 from experiments import sweep
 from experiments import tabulate_training
+from tests import binary_runner
 from tests import child_signals
 
 FLAGS = flags.FLAGS
@@ -52,20 +53,6 @@ _PUBLISHED = sorted(
   if os.path.exists(os.path.join(_RESULTS, f'{name}.jsonl'))
 )
 _TRAINING_FLAG_FILES = sorted(_FLAG_FILES - set(_ESTIMATION_FLAG_FILES))
-
-
-def _main(module, *arguments):
-  """Runs a binary's main with these flags; returns its exit status."""
-  with flagsaver.flagsaver():
-    for name in FLAGS:
-      FLAGS[name].unparse()
-    FLAGS.unparse_flags()
-    flag_groups.parse(['binary', *arguments])
-    try:
-      module.main(['binary'])
-    except SystemExit as e:
-      return e.code
-  return 0
 
 
 def _is_picture(path):
@@ -200,7 +187,7 @@ class SmokeTest(absltest.TestCase):
 
   def test_training_and_its_figures(self):
     folder = self.create_tempdir().full_path
-    status = _main(
+    status = binary_runner.run_main(
       run_federated_training,
       '--smoke',
       '--quiet',
@@ -216,7 +203,7 @@ class SmokeTest(absltest.TestCase):
     names = {r['config']['aggregator'] for r in results.read(path)}
     self.assertEqual(names, {'plain_mean', 'fixed_range:clip_range=1'})
     with self.assertRaisesRegex(ValueError, 'such as autotuned, found none'):
-      _main(
+      binary_runner.run_main(
         plot_training,
         f'--results={path}',
         '--figure=tuning',
@@ -225,7 +212,7 @@ class SmokeTest(absltest.TestCase):
     for figure in set(plot_training._FIGURES) - {'tuning'}:
       picture = os.path.join(folder, f'{figure}.png')
       self.assertEqual(
-        _main(
+        binary_runner.run_main(
           plot_training,
           f'--results={path}',
           f'--figure={figure}',
@@ -236,7 +223,9 @@ class SmokeTest(absltest.TestCase):
       self.assertTrue(_is_picture(picture))
     table = io.StringIO()
     with contextlib.redirect_stdout(table):
-      self.assertEqual(_main(tabulate_training, f'--results={path}'), 0)
+      self.assertEqual(
+        binary_runner.run_main(tabulate_training, f'--results={path}'), 0
+      )
     self.assertRegex(
       table.getvalue(),
       r'\| `plain_mean` \| 32 \| [0-9,]+ \| 1 \| .* \| [+]0[.]00',
@@ -246,7 +235,7 @@ class SmokeTest(absltest.TestCase):
       '^`select` must leave some rows, found none with '
       "'seed=9'; the values of 'seed' are 1[.]$",
     ):
-      _main(
+      binary_runner.run_main(
         plot_training,
         f'--results={path}',
         '--select=seed=9',
@@ -263,7 +252,7 @@ class SmokeTest(absltest.TestCase):
       '--bits=2,8',
       '--aggregator=fixed_range:bits={bits},clip_range={max}',
     )
-    self.assertEqual(_main(run_mean_estimation, *arguments), 0)
+    self.assertEqual(binary_runner.run_main(run_mean_estimation, *arguments), 0)
     path = os.path.join(folder, sweep.RESULTS_NAME)
     rows = results.read(path)
     self.assertEqual(
@@ -273,11 +262,13 @@ class SmokeTest(absltest.TestCase):
     for row in rows:
       self.assertBetween(row['nmse'], 1e-6, 0.01)
     # Again: all is there, nothing is added.
-    self.assertEqual(_main(run_mean_estimation, *arguments), 0)
+    self.assertEqual(binary_runner.run_main(run_mean_estimation, *arguments), 0)
     self.assertEqual(results.read(path), rows)
     picture = os.path.join(folder, 'picture.png')
     self.assertEqual(
-      _main(plot_mean_estimation, f'--results={path}', f'--output={picture}'),
+      binary_runner.run_main(
+        plot_mean_estimation, f'--results={path}', f'--output={picture}'
+      ),
       0,
     )
     self.assertTrue(_is_picture(picture))
@@ -302,7 +293,9 @@ class SmokeTest(absltest.TestCase):
 
   def test_wrapped_normal(self):
     picture = os.path.join(self.create_tempdir().full_path, 'picture.png')
-    self.assertEqual(_main(plot_wrapped_normal, f'--output={picture}'), 0)
+    self.assertEqual(
+      binary_runner.run_main(plot_wrapped_normal, f'--output={picture}'), 0
+    )
     self.assertTrue(_is_picture(picture))
 
 
