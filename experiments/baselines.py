@@ -416,6 +416,7 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
   decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
   zeroing=(_boolean, True),
   num_repeats=(int, 1),
+  drift=(_positive_float, 0.1),
 )
 def _autotuned(
   info: Round,
@@ -425,6 +426,7 @@ def _autotuned(
   decoding,
   zeroing,
   num_repeats,
+  drift,
 ) -> Built:
   from tff_autotune_secagg import aggregators
   from tff_autotune_secagg import hadamard
@@ -437,6 +439,7 @@ def _autotuned(
     decoding=quantization.Decoding(decoding),
     zeroing=zeroing,
     num_repeats=num_repeats,
+    drift=drift,
     weighted=info.weighted,
     seed=info.seed,
   )

@@ -1,5 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
+import inspect
 import math
 
 from absl.testing import absltest
@@ -8,6 +9,7 @@ import numpy as np
 import tensorflow_federated as tff
 
 from experiments import baselines
+from tff_autotune_secagg import aggregators
 from tff_autotune_secagg import simulation
 
 _NUM_VALUES = 1000
@@ -47,6 +49,20 @@ class ParseTest(parameterized.TestCase):
     self.assertEqual(scheme.settings['modulus'], 16)
     self.assertEqual(scheme.settings['wrap_probability'], 0.01)
     self.assertEqual(scheme.settings['rounding'], 'stochastic')
+
+  def test_defaults_of_autotuned_are_those_of_the_package(self):
+    arguments = inspect.signature(
+      aggregators.autotuned_secure_aggregator
+    ).parameters
+    settings = baselines.parse('autotuned').settings
+    for name in (
+      'modulus',
+      'wrap_probability',
+      'zeroing',
+      'num_repeats',
+      'drift',
+    ):
+      self.assertEqual(settings[name], arguments[name].default, name)
 
   @parameterized.named_parameters(
     (
