@@ -31,7 +31,8 @@ from tff_autotune_secagg import quantization
 from tff_autotune_secagg import rounding_noise
 
 # Round to round, ln(sigma' / sigma) is taken as normal with this spread. FedAvg
-# on images measures 0.08 after its first rounds.
+# on images measures 0.04 to 0.08 after its first rounds, and 0.4 where clients
+# are few and uneven.
 DEFAULT_DRIFT = 0.1
 
 # Above this predicted error a modulus is called too small for its cohort.
