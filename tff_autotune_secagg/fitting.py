@@ -104,10 +104,7 @@ def fit(
     decoded = _Stripes(
       pooled(decoded_versines), num_entries, is_ladder, modulus
     )
-    coherent_noise = tf.maximum(
-      clients * _UNIFORM_VARIANCE,
-      _coherent_noise(raw, decoded, clients, modulus),
-    )
+    coherent_noise = _coherent_noise(raw, decoded, clients, modulus)
     shared, from_decoded = _dither_estimates(
       raw, decoded, coherent_noise, clients, modulus
     )
@@ -173,27 +170,26 @@ def _dither_estimates(raw, decoded, coherent_noise, clients, modulus):
     float64 [16], standard deviations in bins, and bool [16], which of them come
     from the sum with the dither subtracted.
   """
-  stddev_bins = tf.sqrt(clients) * rounding_noise.dithered_spread(
-    1.0 - raw.cosine, clients, modulus
-  )
-  wide = stddev_bins >= rounding_noise.MIN_DITHER_SPREAD * tf.sqrt(clients)
+  spread = rounding_noise.dithered_spread(1.0 - raw.cosine, clients, modulus)
+  wide = spread >= rounding_noise.MIN_DITHER_SPREAD
   from_decoded = tf.logical_and(
     decoded.readable, tf.logical_or(tf.logical_not(raw.readable), wide)
   )
   signal = tf.sqrt(
     tf.maximum(tf.square(decoded.stddev_bins) - coherent_noise, 0.0)
   )
-  return tf.where(from_decoded, signal, stddev_bins), from_decoded
+  stddev_bins = tf.where(from_decoded, signal, tf.sqrt(clients) * spread)
+  return stddev_bins, from_decoded
 
 
 def _coherent_noise(raw, decoded, clients, modulus):
-  """Noise of clients that round alike under dither, bins^2, float64 [16].
+  """Noise of clients, some alike, under dither, bins^2, float64 [16].
 
   The raw sum is S = d + n (U - 1/2). Errors that the dither U does not explain
   give it the energy E d^2 + n^2 / 12. If m clients round alike, so that d
   contains -m (U - 1/2), it is m n / 6 less: that tells m. Energies are those of
   wrapped sums: a uniform variable of width n has the mean cosine
-  sin(pi n / k) / (pi n / k).
+  sin(pi n / k) / (pi n / k). Never below the n / 12 of independent clients.
   """
 
   def uniform(width):
@@ -212,7 +208,10 @@ def _coherent_noise(raw, decoded, clients, modulus):
   alike = clients * tf.clip_by_value(missing / (2.0 * whole), 0.0, 1.0)
   readable = tf.logical_and(raw.readable, decoded.readable)
   alike = tf.where(readable, alike, tf.zeros_like(alike))
-  return uniform(alike) + (clients - alike) * _UNIFORM_VARIANCE
+  return tf.maximum(
+    clients * _UNIFORM_VARIANCE,
+    uniform(alike) + (clients - alike) * _UNIFORM_VARIANCE,
+  )
 
 
 def _anchor(readable, raw, modulus):
