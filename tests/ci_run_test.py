@@ -1,12 +1,13 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of .ci/run, on projects whose `make test` does one thing."""
+"""Tests of .ci/run on projects whose `make test` does one thing."""
 
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from absl.testing import absltest
@@ -15,6 +16,7 @@ from absl.testing import parameterized
 from tests import child_signals
 
 _PROJECT = pathlib.Path(__file__).parent.parent
+_FILES = ('.ci/run', 'tools/find_python.sh', 'tools/run_and_clean_up.py')
 _DEADLINE_SECONDS = 60.0
 
 # Leaves a child behind that nobody waits for, as TFF leaves its worker, and
@@ -22,6 +24,10 @@ _DEADLINE_SECONDS = 60.0
 _LEAVE_A_CHILD = 'setsid sleep 1000 & echo $$! > child_pid'
 _LEAVE_A_STUBBORN_CHILD = (
   "setsid sh -c 'trap : TERM; while :; do sleep 1; done' & echo $$! > child_pid"
+)
+# As any process is for some milliseconds while it is being started.
+_LEAVE_A_CHILD_WITHOUT_ENVIRONMENT = (
+  'env -i setsid sleep 1000 & echo $$! > child_pid'
 )
 
 
@@ -45,8 +51,9 @@ class CiRunTest(parameterized.TestCase):
   def setUp(self):
     super().setUp()
     self._folder = pathlib.Path(self.create_tempdir().full_path)
-    (self._folder / '.ci').mkdir()
-    shutil.copy(_PROJECT / '.ci' / 'run', self._folder / '.ci' / 'run')
+    for name in _FILES:
+      (self._folder / name).parent.mkdir(exist_ok=True)
+      shutil.copy(_PROJECT / name, self._folder / name)
 
   def _start(self, *recipe: str) -> subprocess.Popen:
     lines = ''.join(f'\t@{line}\n' for line in recipe)
@@ -81,6 +88,7 @@ class CiRunTest(parameterized.TestCase):
     ('failing', _LEAVE_A_CHILD, 'false', 2),
     ('killed', _LEAVE_A_CHILD, 'kill -KILL $$$$', 2),
     ('stubborn', _LEAVE_A_STUBBORN_CHILD, 'true', 0),
+    ('anonymous', _LEAVE_A_CHILD_WITHOUT_ENVIRONMENT, 'true', 0),
   )
   def test_leaves_no_process_when(self, leave_a_child, command, status):
     process = self._start(leave_a_child, command)
@@ -100,6 +108,45 @@ class CiRunTest(parameterized.TestCase):
     self.assertEqual(process.returncode, status)
     self.assertFalse(_is_running(child_pid))
     self.assertIn('begun', output)
+
+  def _run_tool(self, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+      [sys.executable, str(_PROJECT / _FILES[-1]), *arguments],
+      cwd=self._folder,
+      stdin=subprocess.DEVNULL,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      text=True,
+      timeout=_DEADLINE_SECONDS,
+    )
+
+  def test_ends_what_runs_over_the_time_limit(self):
+    script = 'echo begun; sleep 1000 & echo $! > child_pid; wait'
+    result = self._run_tool('--time_limit_seconds=1', 'sh', '-c', script)
+    self.assertEqual(result.returncode, 124)
+    self.assertFalse(_is_running(self._child_pid()))
+    self.assertIn('begun', result.stdout)
+
+  def test_a_signal_that_ends_the_command_is_its_status(self):
+    result = self._run_tool('--time_limit_seconds=60', 'sh', '-c', 'kill $$')
+    self.assertEqual(result.returncode, 128 + signal.SIGTERM)
+
+  @parameterized.named_parameters(
+    (
+      'limit',
+      ['--time_limit_seconds=0', 'true'],
+      'must be at least 1, found 0',
+    ),
+    (
+      'command',
+      ['--time_limit_seconds=1'],
+      'a command must follow, found none',
+    ),
+  )
+  def test_refuses_without(self, arguments, message):
+    result = self._run_tool(*arguments)
+    self.assertEqual(result.returncode, 2)
+    self.assertIn(message, result.stdout)
 
   def test_ends_only_its_own_processes(self):
     bystander = subprocess.Popen(['sleep', '1000'])
