@@ -34,8 +34,19 @@ def interval_width(values: Sequence[float]) -> float:
   return float(quantile * np.std(values, ddof=1) / math.sqrt(count))
 
 
+def _mean(values: Sequence[float]) -> Optional[float]:
+  return float(np.mean(values)) if values else None
+
+
+def _mean_accuracy(
+  rows: Sequence[Row], after: float, until: float
+) -> Optional[float]:
+  """Mean accuracy in percent of the rows with `after` < round <= `until`."""
+  return _mean([percent(row) for row in rows if after < row['round'] <= until])
+
+
 def _runs(rows: Sequence[Row]) -> List[Dict[str, Any]]:
-  """For each run its last evaluated row and its final accuracy in percent."""
+  """For each run its last evaluated row, final accuracy in percent and rise."""
   evaluated = collections.OrderedDict()
   for row in rows:
     if 'test_accuracy' in row:
@@ -43,9 +54,12 @@ def _runs(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   runs = []
   for members in evaluated.values():
     last = max(members, key=lambda row: row['round'])
-    settled = last['round'] * (1 - _LAST_PART)
-    values = [percent(row) for row in members if row['round'] > settled]
-    runs.append(dict(row=last, accuracy=float(np.mean(values))))
+    end = last['round']
+    middle, start = end * (1 - _LAST_PART), end * (1 - 2 * _LAST_PART)
+    accuracy = _mean_accuracy(members, middle, end)
+    before = _mean_accuracy(members, start, middle)
+    rise = None if before is None else accuracy - before
+    runs.append(dict(row=last, accuracy=accuracy, rise=rise))
   return runs
 
 
@@ -61,7 +75,9 @@ def by_aggregator(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   Returns:
     For each aggregator a dict of `aggregator`, `bits_per_coordinate`,
     `bytes_per_client`, `mean` and `interval` (half width) of the accuracy in
-    percent, `repeats` and `rounds` (the fewest of a run). If there are runs of
+    percent, `rise` (the mean minus that over the sixth before, which is small
+    once training has settled; None if nothing was evaluated there), `repeats`
+    and `rounds` (the fewest of a run). If there are runs of
     `REFERENCE`, also `difference` and `difference_interval`: accuracy minus
     that of the reference with the same seed, which had the same clients and
     initial weights; None without such a pair.
@@ -78,6 +94,7 @@ def by_aggregator(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   found = []
   for aggregator, members in grouped.items():
     accuracies = [run['accuracy'] for run in members]
+    rises = [run['rise'] for run in members if run['rise'] is not None]
     pairs = [
       run['accuracy'] - reference[run['row']['config']['seed']]
       for run in members
@@ -90,9 +107,10 @@ def by_aggregator(rows: Sequence[Row]) -> List[Dict[str, Any]]:
         bytes_per_client=members[0]['row']['bytes_per_client'],
         mean=float(np.mean(accuracies)),
         interval=interval_width(accuracies),
+        rise=_mean(rises),
         repeats=len(members),
         rounds=min(run['row']['round'] for run in members),
-        difference=float(np.mean(pairs)) if pairs else None,
+        difference=_mean(pairs),
         difference_interval=interval_width(pairs) if pairs else None,
       )
     )
@@ -102,15 +120,16 @@ def by_aggregator(rows: Sequence[Row]) -> List[Dict[str, Any]]:
 def format_table(found: Sequence[Dict[str, Any]]) -> str:
   """`by_aggregator` as a Markdown table, the interval where there is one."""
 
-  def number(mean, interval, sign=''):
+  def number(mean, interval=None, sign=''):
     if mean is None:
       return '-'
     text = f'{mean:{sign}.2f}'
     return text + (f' ± {interval:.2f}' if interval else '')
 
   lines = [
-    '| aggregator | bits | bytes | repeats | accuracy, % | minus plain mean |',
-    '|---|---|---|---|---|---|',
+    '| aggregator | bits | bytes | repeats | accuracy, % | minus plain mean '
+    '| rise |',
+    '|---|---|---|---|---|---|---|',
   ]
   for row in found:
     cells = (
@@ -120,6 +139,7 @@ def format_table(found: Sequence[Dict[str, Any]]) -> str:
       str(row['repeats']),
       number(row['mean'], row['interval']),
       number(row['difference'], row['difference_interval'], '+'),
+      number(row['rise'], sign='+'),
     )
     lines.append('| ' + ' | '.join(cells) + ' |')
   return '\n'.join(lines)

@@ -38,9 +38,11 @@ class IntervalTest(absltest.TestCase):
 
 class ByAggregatorTest(absltest.TestCase):
   def test_averages_the_evaluations_of_the_last_sixth(self):
-    accuracies = [0.1] * 10 + [0.3, 0.5]  # Of 12 rounds, the last two.
+    # Of 12 rounds, the last two, and the two before.
+    accuracies = [0.1] * 8 + [0.2, 0.4, 0.3, 0.5]
     (found,) = final_accuracy.by_aggregator(_run('a', 1, accuracies))
     self.assertAlmostEqual(found['mean'], 40.0)
+    self.assertAlmostEqual(found['rise'], 10.0)
     self.assertEqual((found['rounds'], found['repeats']), (12, 1))
     self.assertIsNone(found['difference'])
 
@@ -57,14 +59,19 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertAlmostEqual(found['difference'], 1.0)
     self.assertLess(found['difference_interval'], 1e-9)
     self.assertEqual(found['repeats'], 4)
+    self.assertIsNone(found['rise'])
 
   def test_table(self):
-    rows = _run('plain_mean', 1, [0.5]) + _run('a', 1, [0.4999])
+    rows = _run('plain_mean', 1, [0.5]) + _run('a', 1, [None] * 5 + [0.4999])
+    rows += _run('b', 1, [0.5, 0.5, 0.5, 0.5, 0.53, 0.52])
     lines = final_accuracy.format_table(
       final_accuracy.by_aggregator(rows)
     ).splitlines()
-    self.assertLen(lines, 4)
-    self.assertEqual(lines[3], '| `a` | 8 | 1,000 | 1 | 49.99 | -0.01 |')
+    self.assertLen(lines, 5)
+    self.assertEqual(lines[3], '| `a` | 8 | 1,000 | 1 | 49.99 | -0.01 | - |')
+    self.assertEqual(
+      lines[4], '| `b` | 8 | 1,000 | 1 | 52.00 | +2.00 | -1.00 |'
+    )
 
 
 if __name__ == '__main__':
