@@ -16,7 +16,8 @@ from absl.testing import parameterized
 from tests import child_signals
 
 _PROJECT = pathlib.Path(__file__).parent.parent
-_FILES = ('.ci/run', 'tools/find_python.sh', 'tools/run_and_clean_up.py')
+_TOOL = 'tools/run_and_clean_up.py'
+_FILES = ('.ci/run', 'tools/find_python.sh', _TOOL)
 _DEADLINE_SECONDS = 60.0
 
 # Leaves a child behind that nobody waits for, as TFF leaves its worker, and
@@ -109,9 +110,20 @@ class CiRunTest(parameterized.TestCase):
     self.assertFalse(_is_running(child_pid))
     self.assertIn('begun', output)
 
+  def test_goes_on_after_a_hangup_under_nohup(self):
+    script = f'trap "" HUP; exec {sys.executable} {_PROJECT / _TOOL} "$@"'
+    output = subprocess.check_output(
+      ['sh', '-c', script, 'sh', '--time_limit_seconds=60', 'sh', '-c']
+      + ['kill -HUP $PPID; sleep 0.5; echo went on'],
+      stdin=subprocess.DEVNULL,
+      text=True,
+      timeout=_DEADLINE_SECONDS,
+    )
+    self.assertIn('went on', output)
+
   def _run_tool(self, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-      [sys.executable, str(_PROJECT / _FILES[-1]), *arguments],
+      [sys.executable, str(_PROJECT / _TOOL), *arguments],
       cwd=self._folder,
       stdin=subprocess.DEVNULL,
       stdout=subprocess.PIPE,

@@ -170,7 +170,9 @@ def main(arguments: list[str]) -> int:
   command = ' '.join(parsed.command)
   print(f'Running {command}; its output follows when it has ended.', flush=True)
   for signal_number in (*_ENDING_SIGNALS, signal.SIGALRM):
-    signal.signal(signal_number, _stop)
+    # nohup, and a shell for its background jobs, ignore some on purpose.
+    if signal.getsignal(signal_number) != signal.SIG_IGN:
+      signal.signal(signal_number, _stop)
   _become_reaper()
   with tempfile.NamedTemporaryFile() as log:
     try:
