@@ -22,10 +22,10 @@ import os
 from absl import app
 from absl import flags
 
-from experiments import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 import tensorflow_federated as tff
 
-from experiments import federated_training
+from experiments.training import trainer
 from tff_autotune_secagg import simulation
 
 del quiet  # Imported for its side effect.
@@ -51,7 +51,7 @@ class _AsyncContext(tff.framework.AsyncContext):
     )
 
 
-def data_source(trainer: federated_training.Trainer, federated_type: tff.Type):
+def data_source(trainer: trainer.Trainer, federated_type: tff.Type):
   """Clients and batches as the demo draws them: by the seed and the round.
 
   Checkpoints hold the iterator. All that it has to remember is the round, so a
@@ -96,12 +96,12 @@ def data_source(trainer: federated_training.Trainer, federated_type: tff.Type):
   return Source()
 
 
-def train(config: federated_training.Config, output_dir: str) -> float:
+def train(config: trainer.Config, output_dir: str) -> float:
   """Runs what is left of the program; returns the final test accuracy."""
   simulation.set_local_context()
   context = tff.framework.get_context_stack().current
-  data = federated_training.load_data(config)
-  trainer = federated_training.Trainer(config, data)
+  data = trainer.load_data(config)
+  trainer = trainer.Trainer(config, data)
   process = trainer.process
   initial_state = process.initialize()
   source = data_source(trainer, process.next.type_signature.parameter[1])
@@ -164,7 +164,7 @@ def define_flags() -> None:
 def main(argv) -> None:
   if len(argv) > 1:
     raise app.UsageError(f'Only flags are taken, found {argv[1:]!r}.')
-  config = federated_training.Config(
+  config = trainer.Config(
     dataset='digits',
     model='digits_cnn',
     aggregator=f'autotuned:modulus={flags.FLAGS.modulus}',
@@ -172,7 +172,7 @@ def main(argv) -> None:
     num_rounds=flags.FLAGS.num_rounds,
   )
   if flags.FLAGS.smoke:
-    config = federated_training.smoke(config)
+    config = trainer.smoke(config)
   accuracy = train(config, flags.FLAGS.output_dir)
   print(f'Test accuracy: {100 * accuracy:.2f} %')
   print(f'Metrics: {flags.FLAGS.output_dir}/metrics.csv')

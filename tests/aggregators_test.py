@@ -11,12 +11,12 @@ import tensorflow_federated as tff
 
 from tests import factory_conformance
 from tff_autotune_secagg import aggregators
-from tff_autotune_secagg import flatten
-from tff_autotune_secagg import mean
-from tff_autotune_secagg import quantization
-from tff_autotune_secagg import quantize_mod
-from tff_autotune_secagg import rotation
-from tff_autotune_secagg import secure_sum
+from tff_autotune_secagg.factories import flatten
+from tff_autotune_secagg.factories import mean
+from tff_autotune_secagg.factories import modular_sum
+from tff_autotune_secagg.factories import quantize_mod
+from tff_autotune_secagg.factories import rotation
+from tff_autotune_secagg.numerics import quantization
 
 setUpModule = factory_conformance.set_up_context
 
@@ -222,7 +222,7 @@ class NestingTest(absltest.TestCase):
       rotation.HadamardRotationFactory(
         flatten.FlattenFactory(
           quantize_mod.QuantizeModFactory(
-            secure_sum.ModularSecureSumFactory(modulus=modulus),
+            modular_sum.ModularSecureSumFactory(modulus=modulus),
             modulus=modulus,
             bin_size=0.001,
           )

@@ -5,7 +5,7 @@
 from absl import flags
 from absl.testing import flagsaver
 
-from experiments import flag_groups
+from experiments.common import flag_groups
 
 
 def run_main(module, *arguments: str) -> int:

@@ -7,9 +7,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import tensorflow as tf
 
-from tff_autotune_secagg import bin_size
 from tff_autotune_secagg import planning
-from tff_autotune_secagg import quantization
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import quantization
 
 _STOCHASTIC = quantization.Rounding.STOCHASTIC
 _DITHER = quantization.Rounding.DITHER
@@ -31,7 +31,7 @@ class PlanTest(parameterized.TestCase):
       error = planning.predicted_nmse(
         num_clients=num_clients, modulus=k, rounding=rounding
       )
-      lacking = bin_size.shortage(
+      lacking = operating_point.shortage(
         tf.constant(num_clients, tf.float64),
         k,
         None,

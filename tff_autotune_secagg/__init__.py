@@ -23,9 +23,9 @@ Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131):
     nmse                      energy of the error over energy of the true sum
 """
 
-from tff_autotune_secagg import _environment
+from tff_autotune_secagg import _tff_version
 
-_environment.check_tff_version()
+_tff_version.check_tff_version()
 
 # pylint: disable=g-import-not-at-top,g-importing-member
 from tff_autotune_secagg import simulation
@@ -34,19 +34,21 @@ from tff_autotune_secagg.aggregators import autotuned_secure_aggregator
 from tff_autotune_secagg.aggregators import AutotunedSecureSumFactory
 from tff_autotune_secagg.checkpoints import check_state
 from tff_autotune_secagg.checkpoints import load_latest_state
-from tff_autotune_secagg.encoding_stage import QuantizeModEncodingStage
-from tff_autotune_secagg.flatten import FlattenFactory
-from tff_autotune_secagg.mean import SecureMeanFactory
-from tff_autotune_secagg.mean import SecureUnweightedMeanFactory
+from tff_autotune_secagg.factories.encoding_stage import (
+  QuantizeModEncodingStage,
+)
+from tff_autotune_secagg.factories.flatten import FlattenFactory
+from tff_autotune_secagg.factories.mean import SecureMeanFactory
+from tff_autotune_secagg.factories.mean import SecureUnweightedMeanFactory
+from tff_autotune_secagg.factories.modular_sum import ModularSecureSumFactory
+from tff_autotune_secagg.factories.quantize_mod import QuantizeModFactory
+from tff_autotune_secagg.factories.rotation import HadamardRotationFactory
+from tff_autotune_secagg.numerics.quantization import Decoding
+from tff_autotune_secagg.numerics.quantization import Rounding
+from tff_autotune_secagg.numerics.tuning import WrappedNormalTuner
 from tff_autotune_secagg.planning import optimal_wrap_probability
 from tff_autotune_secagg.planning import plan_modulus
 from tff_autotune_secagg.planning import predicted_nmse
-from tff_autotune_secagg.quantization import Decoding
-from tff_autotune_secagg.quantization import Rounding
-from tff_autotune_secagg.quantize_mod import QuantizeModFactory
-from tff_autotune_secagg.rotation import HadamardRotationFactory
-from tff_autotune_secagg.secure_sum import ModularSecureSumFactory
-from tff_autotune_secagg.tuning import WrappedNormalTuner
 
 __all__ = [
   'AutotunedSecureSumFactory',

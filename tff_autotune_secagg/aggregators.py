@@ -9,15 +9,15 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import bin_size
-from tff_autotune_secagg import flatten
-from tff_autotune_secagg import mean
 from tff_autotune_secagg import planning
-from tff_autotune_secagg import quantization
-from tff_autotune_secagg import quantize_mod
-from tff_autotune_secagg import rotation
-from tff_autotune_secagg import secure_sum
-from tff_autotune_secagg import tuning
+from tff_autotune_secagg.factories import flatten
+from tff_autotune_secagg.factories import mean
+from tff_autotune_secagg.factories import modular_sum
+from tff_autotune_secagg.factories import quantize_mod
+from tff_autotune_secagg.factories import rotation
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import tuning
 
 # Smaller values are padded so that each of the sixteen stripes of a calibration
 # round holds enough entries to be told from noise.
@@ -60,7 +60,7 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
     rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
     decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
     num_repeats: int = 1,
-    drift: float = bin_size.DEFAULT_DRIFT,
+    drift: float = operating_point.DEFAULT_DRIFT,
     seed: Optional[int] = None,
   ):
     """Initializes the factory.
@@ -102,7 +102,7 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
         decoding,
       )
     quantize = quantize_mod.QuantizeModFactory(
-      secure_sum.ModularSecureSumFactory(modulus=modulus),
+      modular_sum.ModularSecureSumFactory(modulus=modulus),
       modulus=modulus,
       bin_size=tuner,
       rounding=rounding,
@@ -135,10 +135,10 @@ def _check_cohort(num_clients, modulus, wrap_probability, rounding, decoding):
   options = dict(
     wrap_probability=wrap_probability, rounding=rounding, decoding=decoding
   )
-  lacking = bin_size.shortage(
+  lacking = operating_point.shortage(
     tf.constant(num_clients, tf.float64), modulus, **options
   )
-  limit = bin_size.MAX_PREDICTED_NMSE
+  limit = operating_point.MAX_PREDICTED_NMSE
   if lacking.error:
     error = planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, **options
@@ -173,7 +173,7 @@ def autotuned_secure_aggregator(
   rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
   decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
   num_repeats: int = 1,
-  drift: float = bin_size.DEFAULT_DRIFT,
+  drift: float = operating_point.DEFAULT_DRIFT,
   seed: Optional[int] = None,
 ) -> tff.aggregators.AggregationFactory:
   """Secure mean of model updates, for `model_aggregator=` of TFF's builders.

@@ -12,9 +12,9 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import bin_size
-from tff_autotune_secagg import quantization
-from tff_autotune_secagg import wrapped_normal
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import wrapped_normal
 
 
 class _Plan(NamedTuple):
@@ -35,19 +35,19 @@ def _planner(wrap_probability, rounding, decoding, drift):
 
   def plan(num_clients, modulus):
     if wrap_probability is None:
-      found = bin_size.best_operation(
+      found = operating_point.best_operation(
         num_clients, modulus, rounding, decoding, drift
       )
     else:
-      found = bin_size.fixed_operation(
+      found = operating_point.fixed_operation(
         wrap_probability, num_clients, modulus, rounding
       )
-    lacking = bin_size.shortage(
+    lacking = operating_point.shortage(
       num_clients, modulus, wrap_probability, rounding, decoding
     )
     return _Plan(
       found.half_period,
-      bin_size.nmse(found.half_period, found.noise_share, decoding),
+      operating_point.nmse(found.half_period, found.noise_share, decoding),
       tf.reduce_any(lacking),
     )
 
@@ -61,7 +61,7 @@ def _planned(
   """Checks the planner's arguments and returns the plan they lead to."""
   num_clients = _checks.check_int('num_clients', num_clients, 1)
   modulus = _checks.check_modulus(modulus)
-  bin_size.check_tuning(wrap_probability, drift)
+  operating_point.check_tuning(wrap_probability, drift)
   _checks.check_enum('rounding', rounding, quantization.Rounding)
   _checks.check_enum('decoding', decoding, quantization.Decoding)
   planner = _planner(wrap_probability, rounding, decoding, drift)
@@ -76,7 +76,7 @@ def optimal_wrap_probability(
   modulus: int,
   rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
   decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-  drift: float = bin_size.DEFAULT_DRIFT,
+  drift: float = operating_point.DEFAULT_DRIFT,
 ) -> float:
   """Returns the wrap probability of least expected error.
 
@@ -104,7 +104,7 @@ def predicted_nmse(
   wrap_probability: Optional[float] = None,
   rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
   decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-  drift: float = bin_size.DEFAULT_DRIFT,
+  drift: float = operating_point.DEFAULT_DRIFT,
 ) -> float:
   """Predicts the error of a round once the tuner knows the updates' size.
 
@@ -139,7 +139,7 @@ def plan_modulus(
   wrap_probability: Optional[float] = None,
   rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
   decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-  drift: float = bin_size.DEFAULT_DRIFT,
+  drift: float = operating_point.DEFAULT_DRIFT,
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
 

@@ -21,7 +21,7 @@ os.environ['PDOC_ALLOW_EXEC'] = '1'
 
 import pdoc
 
-from experiments import quiet
+from experiments.common import quiet
 
 del quiet  # Imported for its side effect.
 

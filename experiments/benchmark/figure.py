@@ -1,0 +1,113 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The figure of the benchmark: how many times the reference each case takes."""
+
+from typing import Any, Dict, Sequence
+
+import matplotlib.pyplot as plt
+
+from experiments.benchmark import summary
+from experiments.common import plots
+
+_TITLES = {
+  'transform': 'Hadamard transform',
+  'encode': "a client's encoding",
+  'decode': "the server's decoding",
+  'round': 'a whole round',
+}
+
+
+def figure(rows: Sequence[Dict[str, Any]]):
+  """Returns a figure with one panel for each group in `rows`.
+
+  Args:
+    rows: of `benchmark.run`.
+  """
+  summary = summary.summarize(rows)
+  groups = [g for g in _TITLES if any(row['group'] == g for row in summary)]
+  drawing, panels = plt.subplots(
+    1, len(groups), figsize=(4.6 * len(groups), 4.4), squeeze=False
+  )
+  for group, axes in zip(groups, panels[0]):
+    _panel(axes, group, [row for row in summary if row['group'] == group])
+  repeats = sorted({row['repeats'] for row in summary})
+  counts = ' or '.join(str(count) for count in repeats)
+  drawing.suptitle(
+    f'medians, with quartiles as bars; repeats: {counts}', fontsize='medium'
+  )
+  drawing.tight_layout()
+  return drawing
+
+
+def _panel(axes, group, summary):
+  """Draws ratios against the size, or for rounds against the case."""
+  axes.set_title(_TITLES[group], fontsize='medium')
+  axes.grid(alpha=0.3)
+  compared = [row for row in summary if row['case'] != row['reference']]
+  ratio = f'time over that of the reference, {summary[0]["reference"]}'
+  if group == 'round':
+    _draw_by_case(axes, compared)
+    axes.axvline(1.0, color='grey', linewidth=0.8)
+    axes.set_xlim(left=0.0)
+    axes.set_xlabel(ratio)
+  else:
+    _draw_by_size(axes, compared)
+    axes.set_xscale('log', base=2)
+    axes.set_yscale('log')
+    axes.axhline(1.0, color='grey', linewidth=0.8)
+    axes.set_xlabel('values in the vector')
+    axes.set_ylabel(ratio)
+  # Below the axes where marks are everywhere.
+  below = dict(loc='upper center', bbox_to_anchor=(0.5, -0.16))
+  axes.legend(fontsize='x-small', **(below if group == 'round' else {}))
+
+
+def _ratios(cells):
+  """Medians, and distances of the quartiles from them."""
+  middle = [cell['per_reference'][1] for cell in cells]
+  below = [m - c['per_reference'][0] for m, c in zip(middle, cells)]
+  above = [c['per_reference'][2] - m for m, c in zip(middle, cells)]
+  return middle, [below, above]
+
+
+def _draw_by_size(axes, rows):
+  """A line for each case."""
+  lines = {}
+  for row in rows:
+    lines.setdefault(row['case'], []).append(row)
+  for index, (case, cells) in enumerate(lines.items()):
+    cells.sort(key=lambda row: row['dim'])
+    middle, bars = _ratios(cells)
+    axes.errorbar(
+      [cell['dim'] for cell in cells],
+      middle,
+      yerr=bars,
+      label=case,
+      marker='o',
+      markersize=3,
+      capsize=2,
+      **plots.style(index),
+    )
+
+
+def _draw_by_case(axes, rows):
+  """A row for each case, a mark for each size of vector and round."""
+  cases = list(dict.fromkeys(row['case'] for row in rows))
+  sizes = {}
+  for row in rows:
+    sizes.setdefault((row['dim'], row['num_clients']), []).append(row)
+  for index, ((dim, num_clients), cells) in enumerate(sorted(sizes.items())):
+    middle, bars = _ratios(cells)
+    axes.errorbar(
+      middle,
+      [cases.index(cell['case']) for cell in cells],
+      xerr=bars,
+      label=f'{dim:,} values, {num_clients} clients',
+      marker='os^Dv<>'[index % 7],
+      markersize=4,
+      capsize=2,
+      color=plots.style(index)['color'],
+      linestyle='none',
+    )
+  axes.set_yticks(range(len(cases)), cases, fontsize='x-small')
+  axes.invert_yaxis()

@@ -1,0 +1,80 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The figure of the error table: reads rows, draws, touches no flags."""
+
+import json
+
+import matplotlib
+
+from experiments.common import plots
+
+matplotlib.use('Agg')
+from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+
+
+def read(path):
+  """Returns the measured cells of a results file."""
+  with open(path) as f:
+    rows = [json.loads(line) for line in f]
+  return [row for row in rows if row['kind'] == 'round']
+
+
+def draw(rows):
+  """Returns a figure with one column for each cohort."""
+  cohorts = sorted({row['num_clients'] for row in rows})
+  figure, axes = plt.subplots(
+    2,
+    len(cohorts),
+    figsize=(3.2 * len(cohorts), 6.4),
+    sharex=True,
+    sharey='row',
+    squeeze=False,
+  )
+  curves = [('automatic', None, 'stochastic'), ('dither', None, 'dither')]
+  curves += [
+    (rf'$\alpha$={alpha:g}', alpha, 'stochastic')
+    for alpha in sorted(
+      {r['wrap_probability'] for r in rows} - {None}, reverse=True
+    )
+  ]
+  for column, cohort in zip(axes.T, cohorts):
+    for index, (label, alpha, rounding) in enumerate(curves):
+      points = sorted(
+        (
+          row['modulus'],
+          row['nmse'],
+          row['predicted_nmse'],
+          row['bits_above_bound'],
+        )
+        for row in rows
+        if (
+          row['num_clients'],
+          row['wrap_probability'],
+          row['rounding'],
+          row['clients'],
+        )
+        == (cohort, alpha, rounding, 'orthogonal')
+      )
+      if not points:
+        continue
+      modulus, measured, predicted, bits = zip(*points)
+      colour = plots.style(index)['color']
+      column[0].loglog(modulus, measured, 'o', color=colour, markersize=4)
+      column[0].loglog(modulus, predicted, **plots.style(index), label=label)
+      column[1].semilogx(modulus, bits, 'o-', color=colour, markersize=4)
+    column[0].set_title(f'clients: {cohort}', fontsize='medium')
+    column[1].set_xlabel('modulus k')
+    for panel in column:
+      panel.set_xscale('log', base=2)
+      panel.grid(alpha=0.3)
+  axes[0, 0].set_ylabel('NMSE of the sum')
+  axes[1, 0].set(ylabel=r'bits above NMSE = $n/k^2$', ylim=(-1, 6))
+  axes[0, 0].legend(fontsize='x-small')
+  rounds = [row['num_rounds'] for row in rows]
+  figure.suptitle(
+    f'Dots: measured, mean of {min(rounds)} to {max(rounds)} rounds;'
+    ' lines: predicted',
+    fontsize='medium',
+  )
+  figure.tight_layout()
+  return figure

@@ -1,0 +1,142 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Measured against predicted error of a round, over moduli and cohorts.
+
+Each cell is one tuner that starts with no knowledge, settles, and then sums
+fresh normal vectors. The error is also given as bits above NMSE = n / k^2, the
+bound for nested lattices.
+"""
+
+import dataclasses
+import math
+from typing import Any, Dict, Iterator, Optional, Sequence
+
+import numpy as np
+
+from experiments.common import seeds
+from experiments.error_table import sum_simulation
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import quantization
+
+CLIENT_KINDS = {
+  'orthogonal': sum_simulation.orthogonal_clients,
+  'aligned': sum_simulation.aligned_clients,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+  """One setting of the table.
+
+  Attributes:
+    modulus: k.
+    num_clients: n.
+    wrap_probability: None for the automatic one, or the paper's alpha.
+    rounding: name of a `Rounding`.
+    clients: key of `CLIENT_KINDS`.
+    dim: entries of a vector.
+    warm_up_rounds: rounds before the measurement, the calibration included.
+    num_rounds: rounds measured.
+    seed: of vectors and rounding.
+  """
+
+  modulus: int
+  num_clients: int
+  wrap_probability: Optional[float] = None
+  rounding: str = 'stochastic'
+  clients: str = 'orthogonal'
+  dim: int = 2**13
+  warm_up_rounds: int = 4
+  num_rounds: int = 8
+  seed: int = 0
+
+
+def cells(
+  moduli: Sequence[int],
+  cohorts: Sequence[int],
+  wrap_probabilities: Sequence[float],
+  num_rounds: int = 8,
+  **options: int,
+) -> Iterator[Cell]:
+  """Yields the table: automatic, aligned, dither, and the paper's alphas.
+
+  Small cohorts are measured in up to sixteen times `num_rounds`, at about the
+  cost of 300 clients: entries wrap rarely, and the error of one is large.
+  """
+  for modulus in moduli:
+    for num_clients in cohorts:
+      where = dict(
+        modulus=modulus,
+        num_clients=num_clients,
+        num_rounds=num_rounds * min(16, max(1, 300 // num_clients)),
+        **options,
+      )
+      yield Cell(**where)
+      yield Cell(clients='aligned', **where)
+      yield Cell(rounding='dither', **where)
+      for wrap_probability in wrap_probabilities:
+        yield Cell(wrap_probability=wrap_probability, **where)
+
+
+def run(cell: Cell) -> Dict[str, Any]:
+  """Measures one cell.
+
+  Returns:
+    The cell's fields with `nmse` (mean of the measured rounds, each relative to
+    the energy of its own sum), `standard_error` of it, `predicted_nmse`,
+    `bits_above_bound`, and `largest_nmse` of all rounds from the first on.
+  """
+  rounding = quantization.Rounding(cell.rounding)
+  simulated = sum_simulation.SumSimulation(
+    modulus=cell.modulus,
+    dim=cell.dim,
+    wrap_probability=cell.wrap_probability,
+    rounding=rounding,
+    seed=cell.seed,
+  )
+  draw = CLIENT_KINDS[cell.clients]
+  errors = []
+  for index in range(cell.warm_up_rounds + cell.num_rounds):
+    rng = seeds.generator(cell.seed, seeds.Stream.VECTORS, index)
+    errors.append(
+      simulated.run_round(draw(rng, cell.num_clients, cell.dim)).nmse
+    )
+  measured = np.array(errors[cell.warm_up_rounds :])
+  nmse = float(measured.mean())
+  spread = float(measured.std(ddof=1)) if len(measured) > 1 else math.nan
+  return dict(
+    dataclasses.asdict(cell),
+    nmse=nmse,
+    standard_error=spread / math.sqrt(len(measured)),
+    predicted_nmse=planning.predicted_nmse(
+      num_clients=cell.num_clients,
+      modulus=cell.modulus,
+      wrap_probability=cell.wrap_probability,
+      rounding=rounding,
+    ),
+    bits_above_bound=bits_above_bound(nmse, cell.num_clients, cell.modulus),
+    largest_nmse=max(errors),
+  )
+
+
+def bits_above_bound(nmse: float, num_clients: int, modulus: int) -> float:
+  """Half log2 of the ratio of an error to n / k^2."""
+  return 0.5 * math.log2(nmse * modulus**2 / num_clients)
+
+
+def format_table(rows: Sequence[Dict[str, Any]]) -> str:
+  """Returns the rows as text, one line each."""
+  lines = [
+    'modulus clients kind       rounding   alpha   NMSE     +-      predicted'
+    '  ratio  bits above bound'
+  ]
+  for row in rows:
+    alpha = row['wrap_probability']
+    lines.append(
+      f'{row["modulus"]:7d} {row["num_clients"]:7d} {row["clients"]:10s}'
+      f' {row["rounding"]:10s} {"auto" if alpha is None else f"{alpha:g}":6s}'
+      f' {row["nmse"]:.2e} {row["standard_error"]:.0e}'
+      f' {row["predicted_nmse"]:.2e} {row["nmse"] / row["predicted_nmse"]:6.3f}'
+      f' {row["bits_above_bound"]:6.2f}'
+    )
+  return '\n'.join(lines)

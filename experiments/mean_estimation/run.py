@@ -1,0 +1,45 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+r"""Measures the error of aggregators at several bits per coordinate.
+
+On synthetic vectors, and on client updates recorded while a model trains.
+Writes results.jsonl into --output_dir; combinations that are in it already are
+not run again.
+
+  python -m experiments.run_mean_estimation --vectors=dense,sparse --bits=4,8 \
+      --aggregator=autotuned:modulus={modulus} --num_rounds=8
+"""
+
+import sys
+
+from absl import app
+from absl import flags
+
+from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import flag_groups
+from experiments.training import sweep
+
+del quiet  # Imported for its side effect.
+
+FLAGS = flags.FLAGS
+flag_groups.define_training()
+flag_groups.define_mean_estimation()
+flag_groups.define_output()
+
+
+def main(argv):
+  del argv  # Unused.
+  runs = sweep.EstimationSweep(
+    flag_groups.mean_estimation_configs(),
+    training=flag_groups.recording_config(),
+    output_dir=FLAGS.output_dir or sweep.new_output_dir('mean_estimation'),
+    **flag_groups.sweep_options(),
+  )
+  status = runs.run()
+  if status == 0:
+    print(f'Results: {runs.results.path}')
+  sys.exit(status)
+
+
+if __name__ == '__main__':
+  app.run(main, flags_parser=flag_groups.parse)

@@ -1,0 +1,92 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Bits and bytes that a model and a cohort need, before any training."""
+
+import math
+from typing import Any, Dict, List, Sequence
+
+from tff_autotune_secagg import aggregators
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import hadamard
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import quantization
+
+Row = Dict[str, Any]
+
+
+def rows(
+  num_values: int,
+  num_clients: int,
+  target_nmses: Sequence[float],
+  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+) -> List[Row]:
+  """Returns what each target error costs.
+
+  Args:
+    num_values: model size, at least 1.
+    num_clients: clients summed in a round, at least 1.
+    target_nmses: errors over the energy of the sum, in (0, 1).
+    rounding: the clients' `Rounding`.
+
+  Returns:
+    For each target: `target_nmse`, `modulus`, `bits`, `predicted_nmse`,
+    `wrap_probability`, `bytes_per_client` (payload for one client and round),
+    `bytes_as_floats` (32 bits for each value), `share_of_floats`, and
+    `bits_without_wrapping` with `bytes_without_wrapping`: of modulus
+    num_clients * kappa, where kappa is what one client alone needs for that
+    error, so that no sum can leave the range.
+
+  Raises:
+    ValueError: a target is out of reach, or an argument out of range.
+  """
+  width = hadamard.padded_dim(max(num_values, aggregators.MIN_DIM))
+  found = []
+  for target in target_nmses:
+    modulus = planning.plan_modulus(num_clients, target, rounding=rounding)
+    options = dict(num_clients=num_clients, modulus=modulus, rounding=rounding)
+    alone = planning.plan_modulus(1, target, rounding=rounding)
+    bits = modulus.bit_length() - 1
+    more_bits = math.ceil(math.log2(num_clients * alone))
+    found.append(
+      dict(
+        target_nmse=target,
+        modulus=modulus,
+        bits=bits,
+        predicted_nmse=planning.predicted_nmse(**options),
+        wrap_probability=planning.optimal_wrap_probability(**options),
+        bytes_per_client=math.ceil(width * bits / 8),
+        bytes_as_floats=4 * num_values,
+        share_of_floats=math.ceil(width * bits / 8) / (4 * num_values),
+        bits_without_wrapping=more_bits,
+        bytes_without_wrapping=math.ceil(width * more_bits / 8),
+      )
+    )
+  return found
+
+
+def smallest_modulus(
+  num_clients: int,
+  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+) -> int:
+  """Returns the smallest power of two that is not refused for a cohort."""
+  return planning.plan_modulus(
+    num_clients, operating_point.MAX_PREDICTED_NMSE, rounding=rounding
+  )
+
+
+def format_table(found: Sequence[Row]) -> str:
+  """Returns rows as text; bytes are for one client and round."""
+  lines = [
+    'target    bits  modulus     predicted  wrap       bytes         share of'
+    '   bits, bytes with',
+    'NMSE                        NMSE       prob.                    32 bits '
+    '   modulus n * kappa',
+  ]
+  for row in found:
+    lines.append(
+      f'{row["target_nmse"]:<9g} {row["bits"]:<5d} {row["modulus"]:<11d}'
+      f' {row["predicted_nmse"]:<10.2g} {row["wrap_probability"]:<10.1g}'
+      f' {row["bytes_per_client"]:<13,d} {row["share_of_floats"]:<10.1%}'
+      f' {row["bits_without_wrapping"]:<5d} {row["bytes_without_wrapping"]:,d}'
+    )
+  return '\n'.join(lines)

@@ -1,0 +1,169 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What secure aggregation costs on the wire, by bits and clients.
+
+Runs the masking protocol of Bonawitz et al. (2017) and counts the bytes of its
+messages. The expansion is a client's traffic over that of sending
+its vector in the clear at the same bits per value, as that paper defines it.
+Sums with headroom, as deployed there, need log2(n) bits more on every value;
+autotuned modular sums do not, and pay for keys and shares alone. How many bits
+an error needs is another question, which `run_planner` answers.
+"""
+
+import dataclasses
+import math
+from typing import Any, Dict, Iterator, List, Sequence
+
+import numpy as np
+
+from experiments.common import seeds
+from experiments.protocol_cost import masking_protocol
+
+# Abstract of Bonawitz et al. (2017): 16-bit values, n clients, d entries.
+QUOTED_EXPANSION = {(2**10, 2**20): 1.73, (2**14, 2**24): 1.98}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """What is measured.
+
+  Attributes:
+    num_clients: Cohorts, each run through the protocol.
+    dim: Entries of the vectors that are masked in those runs.
+    bits: Bits of a value in the clear.
+    dims: Entries that the table is for; keys and shares do not depend on them.
+    threshold_share: Survivors needed, as a share of the clients.
+    seed: Of the vectors and keys.
+  """
+
+  num_clients: Sequence[int] = (10, 30, 100)
+  dim: int = 1024
+  bits: Sequence[int] = (4, 8, 16)
+  dims: Sequence[int] = (2**16, 2**20)
+  threshold_share: float = 2 / 3
+  seed: int = 1
+
+
+def overhead_bytes(num_clients: int) -> int:
+  """Bytes of a client in both directions beside its masked vector.
+
+  Of and for each client: 64 of public keys, of which a client sends its own;
+  two encrypted shares of 33 bytes and a tag of 16, sent and received; one share
+  of 33 to unmask. And one bit to say who survived.
+  """
+  sent = 64 + num_clients * (2 * 33 + 16) + num_clients * 33
+  received = num_clients * (64 + 2 * 33 + 16) + math.ceil(num_clients / 8)
+  return sent + received
+
+
+def headroom_modulus(bits: int, num_clients: int) -> int:
+  """The modulus that a sum of so many `bits`-bit values never wraps."""
+  return num_clients * (2**bits - 1) + 1
+
+
+def measure(num_clients: int, modulus: int, config: Config) -> Dict[str, int]:
+  """Runs the protocol once; bytes of the first client, both directions."""
+  rng = seeds.generator(config.seed, seeds.Stream.VECTORS, num_clients)
+  vectors = rng.integers(0, modulus, size=(num_clients, config.dim))
+  outcome = masking_protocol.run(
+    vectors,
+    modulus,
+    math.ceil(config.threshold_share * num_clients),
+    random_bytes=rng.bytes,
+  )
+  if not np.array_equal(outcome.total, np.sum(vectors, axis=0) % modulus):
+    raise RuntimeError('The protocol must give the sum, found another vector.')
+  sent, received = outcome.sent[1], outcome.received[1]
+  return dict(
+    vector=sent['mask'],
+    other=sum(sent.values()) + sum(received.values()) - sent['mask'],
+  )
+
+
+def _row(scheme, num_clients, dim, bits, vector, other, source, quoted=None):
+  plain = math.ceil(dim * bits / 8)
+  return dict(
+    scheme=scheme,
+    num_clients=num_clients,
+    dim=dim,
+    bits=bits,
+    bits_on_wire=8 * vector / dim,
+    plain_bytes=plain,
+    float32_bytes=4 * dim,
+    vector_bytes=vector,
+    other_bytes=other,
+    expansion=(vector + other) / plain,
+    share_of_float32=(vector + other) / (4 * dim),
+    source=source,
+    quoted_expansion=quoted,
+  )
+
+
+def run(config: Config) -> Iterator[Dict[str, Any]]:
+  """Yields a row for each cohort, dimension, number of bits and scheme.
+
+  `source` is 'measured' where the protocol ran with so many clients: its vector
+  message is measured at `config.dim` and scaled to the row's dimension, the
+  other messages are counted as they were. It is 'computed' for the sizes of the
+  paper, from `overhead_bytes`, which is equal to every measurement.
+  """
+  for num_clients in config.num_clients:
+    for bits in config.bits:
+      moduli = {
+        'headroom': headroom_modulus(bits, num_clients),
+        'autotuned': 2**bits,
+      }
+      for scheme, modulus in moduli.items():
+        found = measure(num_clients, modulus, config)
+        if found['other'] != overhead_bytes(num_clients):
+          raise RuntimeError(
+            f'`overhead_bytes` must equal what was measured, found'
+            f' {overhead_bytes(num_clients)} and {found["other"]}.'
+          )
+        for dim in config.dims:
+          vector = math.ceil(found['vector'] * dim / config.dim)
+          yield _row(
+            scheme, num_clients, dim, bits, vector, found['other'], 'measured'
+          )
+  for (num_clients, dim), quoted in QUOTED_EXPANSION.items():
+    other = overhead_bytes(num_clients)
+    for bits in config.bits:
+      moduli = {
+        'headroom': headroom_modulus(bits, num_clients),
+        'autotuned': 2**bits,
+      }
+      for scheme, modulus in moduli.items():
+        vector = math.ceil(masking_protocol.num_bits(modulus) * dim / 8)
+        is_quoted = scheme == 'headroom' and bits == 16
+        yield _row(
+          scheme,
+          num_clients,
+          dim,
+          bits,
+          vector,
+          other,
+          'computed',
+          quoted if is_quoted else None,
+        )
+
+
+def format_table(rows: List[Dict[str, Any]]) -> str:
+  """The rows as a Markdown table, the two schemes side by side."""
+  lines = [
+    '| clients | entries | bits | headroom: bits on wire | expansion |'
+    ' quoted | autotuned: expansion | of float32 | |',
+    '|---|---|---|---|---|---|---|---|---|',
+  ]
+  pairs: Dict[Any, Dict[str, Any]] = {}
+  for row in rows:
+    key = (row['num_clients'], row['dim'], row['bits'])
+    pairs.setdefault(key, {})[row['scheme']] = row
+  for (clients, dim, bits), pair in pairs.items():
+    wide, tuned = pair['headroom'], pair['autotuned']
+    quoted = wide['quoted_expansion'] or ''
+    lines.append(
+      f'| {clients} | {dim} | {bits} | {wide["bits_on_wire"]:.0f} |'
+      f' {wide["expansion"]:.2f} | {quoted} | {tuned["expansion"]:.2f} |'
+      f' {tuned["share_of_float32"]:.3f} | {wide["source"]} |'
+    )
+  return '\n'.join(lines)

@@ -1,0 +1,405 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Thousands of rounds of the aggregator under a random script of faults.
+
+`run(config)` draws a script: clients with bad values or weights, cohorts that
+change size, updates that grow or shrink up to a thousandfold at once. It runs
+the weighted aggregator through it and checks every round against a float64 mean
+of the clients that must count. It yields one row for every block of rounds.
+"""
+
+import asyncio
+import collections
+import dataclasses
+import os
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+import numpy as np
+from scipy import stats
+import tensorflow_federated as tff
+
+from experiments.common import result_rows
+from experiments.common import seeds
+import tff_autotune_secagg as tas
+
+# The chance that an honest round breaks the bound on its wrapped entries.
+_FALSE_ALARM = 1e-9
+# A round is recovered below this error. The steady state is near 0.002 at 256.
+_RECOVERED_NMSE = 0.25
+# Sums of like size: the bin size of one serves the other.
+_LIKE_SIZE = 1.5
+_COHORTS = (1, 2, 3, 5, 10, 20)
+_LOG10_SCALES = (-8.0, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """What one soak does.
+
+  Attributes:
+    num_rounds: Rounds of the script.
+    dim: Entries of a client's vector.
+    modulus: Of the aggregator.
+    dither: Whether clients round by dither.
+    seed: Of the script, the vectors and the aggregator.
+    block: Rounds in a row of results.
+  """
+
+  num_rounds: int = 5000
+  dim: int = 1024
+  modulus: int = 256
+  dither: bool = False
+  seed: int = 1
+  block: int = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+  """One round of the script: `fault` befalls the first `num_bad` clients."""
+
+  round: int
+  scale: float
+  num_clients: int
+  fault: Optional[str]
+  num_bad: int
+
+
+def _fill(number):
+  return lambda value, weight, rng: (np.full_like(value, number), weight)
+
+
+def _with_entry(number):
+  def change(value, weight, rng):
+    value = value.copy()
+    value[rng.integers(value.size)] = number
+    return value, weight
+
+  return change
+
+
+def _spike(value, weight, rng):
+  energy = np.linalg.norm(value)
+  return _with_entry(energy)(np.zeros_like(value), weight, rng)
+
+
+def _with_weight(number):
+  return lambda value, weight, rng: (value, number)
+
+
+# What can befall a client: (value, weight, rng) -> (value, weight).
+FAULTS: Dict[str, Callable[..., Any]] = {
+  'nan': _fill(np.nan),
+  'one_nan': _with_entry(np.nan),
+  'inf': _fill(np.inf),
+  'one_minus_inf': _with_entry(-np.inf),
+  'overflow': _fill(1e38),
+  'denormal': _fill(1e-42),
+  'zeros': _fill(0.0),
+  'constant': lambda value, weight, rng: (
+    np.full_like(value, np.std(value)),
+    weight,
+  ),
+  'million': lambda value, weight, rng: (value * np.float32(1e6), weight),
+  'spike': _spike,
+  'weight_zero': _with_weight(0.0),
+  'weight_fraction': lambda value, weight, rng: (value, rng.random()),
+  'weight_negative': _with_weight(-5.0),
+  'weight_nan': _with_weight(np.nan),
+  'weight_inf': _with_weight(np.inf),
+  'weight_huge': _with_weight(2.0**41),
+}
+_NO_CLIENTS = 'no_clients'
+_EQUAL_CLIENTS = 'equal_clients'
+
+
+def script(config: Config) -> Iterator[Step]:
+  """The steps of a soak; a step depends on the seed and those before it."""
+  names = sorted(FAULTS) + [_NO_CLIENTS, _EQUAL_CLIENTS]
+  log_scale, num_clients = 0.0, 5
+  for round_num in range(1, config.num_rounds + 1):
+    rng = seeds.generator(config.seed, seeds.Stream.SAMPLING, round_num)
+    if rng.random() < 0.04:
+      low = max(_LOG10_SCALES[0], log_scale - 3)
+      log_scale = rng.uniform(low, min(_LOG10_SCALES[1], log_scale + 3))
+    if rng.random() < 0.05:
+      num_clients = int(rng.choice(_COHORTS))
+    fault, num_bad = None, 0
+    if rng.random() < 0.3:
+      fault = str(rng.choice(names))
+      share = rng.choice(['one', 'some', 'all'], p=[0.6, 0.3, 0.1])
+      some = int(rng.integers(1, num_clients + 1))
+      num_bad = {'one': 1, 'some': some, 'all': num_clients}[share]
+    yield Step(round_num, 10**log_scale, num_clients, fault, num_bad)
+
+
+def clients(config: Config, step: Step):
+  """The vectors and weights of a step, float32 [dim] and float."""
+  rng = seeds.generator(config.seed, seeds.Stream.VECTORS, step.round)
+  if step.fault == _NO_CLIENTS:
+    return [], []
+  values = step.scale * rng.normal(size=(step.num_clients, config.dim))
+  values = list(values.astype(np.float32))
+  weights = [float(w) for w in rng.integers(50, 101, size=step.num_clients)]
+  if step.fault == _EQUAL_CLIENTS:
+    values = [values[0]] * step.num_clients
+  elif step.fault:
+    for index in range(step.num_bad):
+      values[index], weights[index] = FAULTS[step.fault](
+        values[index], weights[index], rng
+      )
+  return values, [np.float32(w) for w in weights]
+
+
+class _Truth:
+  """The float64 mean of the clients that must count, and their numbers."""
+
+  def __init__(self, values, weights, dim):
+    self.sum = np.zeros(dim)
+    self.weight_sum, self.num_rejected, self.num_contributing = 0.0, 0, 0
+    for value, weight in zip(values, weights):
+      with np.errstate(all='ignore'):
+        product = value.astype(np.float64) * np.float64(weight)
+        is_good = 0 <= weight <= 2.0**40 and np.linalg.norm(product) < 1.8e19
+      if not is_good:
+        self.num_rejected += 1
+        continue
+      self.sum += product
+      self.weight_sum += float(weight)
+      # The runtime treats denormal numbers as 0.
+      self.num_contributing += bool(np.any(np.abs(product) > 1.2e-38))
+    self.stddev = float(np.sqrt(np.mean(self.sum**2)))
+
+
+def error_bound(
+  stddev, num_clients, bin_size, dim, modulus, dither=False
+) -> float:
+  """The most that a round with one bin size may be off, in energy of the sum.
+
+  Rounding adds at most 1/4 bin^2 per entry and client. Dither may add up over
+  clients whose updates are small against a bin: n^2 / 12 bin^2 per entry.
+  Entries that come near half a period cost at most a period each; their number
+  is bounded by what a normal exceeds with probability `_FALSE_ALARM`. Where the
+  sum is much wider than that, its own energy bounds the error of the posterior
+  mean.
+  """
+  variance = num_clients / 4
+  if dither:
+    variance = max(variance, num_clients**2 / 12)
+  noise = variance * bin_size**2
+  period = modulus * bin_size
+  spread = np.sqrt(stddev**2 + noise)
+  tail = 2 * stats.norm.sf(0.9 * period / 2 / spread)
+  wrapped = stats.binom.isf(_FALSE_ALARM, dim, tail)
+  return float(2 * noise * dim + min(wrapped * period**2, 2 * dim * stddev**2))
+
+
+class _Checker:
+  """Checks rounds one by one and keeps what a block of them showed."""
+
+  def __init__(self, config: Config):
+    self._config = config
+    self._recent = collections.deque(maxlen=3)
+    self.reset()
+
+  def reset(self):
+    """Forgets the block, not the rounds that recovery is judged by."""
+    self.violations: List[Dict[str, Any]] = []
+    self.counts = collections.Counter()
+    self.worst = collections.Counter()
+    self.ratios: List[float] = []
+
+  def check(self, step, truth, output, next_state_bins):
+    """Checks one round.
+
+    Args:
+      step: The step of the script.
+      truth: Its `_Truth`.
+      output: What the process returned.
+      next_state_bins: (round counter, bin size) of the returned state.
+    """
+    measured = output.measurements
+    inner = measured['value']
+    self.counts[step.fault or 'clean'] += 1
+    self._recent.append(truth.stddev) if truth.stddev > 0 else None
+
+    def require(claim, is_met, **numbers):
+      if not is_met:
+        self.violations.append(
+          dict(claim=claim, **dataclasses.asdict(step), **numbers)
+        )
+
+    counter, next_bin = next_state_bins
+    require('round counter advances', counter == step.round, found=counter)
+    require(
+      'bin size finite and positive',
+      np.isfinite(next_bin) and next_bin > 0,
+      found=next_bin,
+    )
+    require('result finite', bool(np.all(np.isfinite(output.result))))
+    require(
+      'rejected clients counted',
+      int(measured['rejected_clients']) == truth.num_rejected,
+      found=int(measured['rejected_clients']),
+      expected=truth.num_rejected,
+    )
+    require(
+      'contributing clients counted',
+      int(inner['num_clients']) == truth.num_contributing,
+      found=int(inner['num_clients']),
+      expected=truth.num_contributing,
+    )
+    require(
+      'weights summed',
+      np.isclose(measured['weight_sum'], truth.weight_sum, rtol=1e-6),
+      found=float(measured['weight_sum']),
+      expected=truth.weight_sum,
+    )
+
+    total = np.asarray(output.result, np.float64) * truth.weight_sum
+    error = float(np.sum((total - truth.sum) ** 2))
+    energy = float(np.sum(truth.sum**2))
+    lost = bool(inner['calibrating'] or inner['blind'])
+    self.counts['calibrating'] += bool(inner['calibrating'])
+    self.counts['blind'] += bool(inner['blind'])
+    if truth.num_contributing == 0:
+      require('nothing gives 0', error <= 1e-60, error=error)
+      return
+    nmse = error / energy
+    if lost:
+      self.worst['nmse_lost'] = max(self.worst['nmse_lost'], nmse)
+      require('lost round within the energy', nmse <= 1.5, nmse=nmse)
+    else:
+      bound = error_bound(
+        truth.stddev,
+        truth.num_contributing,
+        float(inner['bin_size']),
+        self._config.dim,
+        self._config.modulus,
+        self._config.dither,
+      )
+      ratio = error / bound
+      self.worst['error_over_bound'] = max(
+        self.worst['error_over_bound'], ratio
+      )
+      require('error within its bound', ratio <= 1, ratio=ratio, nmse=nmse)
+    self._check_recovery(require, nmse, lost, inner)
+
+  def _check_recovery(self, require, nmse, lost, inner):
+    """The third sum of like size in a row must be read."""
+    like = max(self._recent) <= _LIKE_SIZE * min(self._recent)
+    if len(self._recent) < 3 or not like:
+      return
+    self.counts['settled'] += 1
+    self.worst['nmse_settled'] = max(self.worst['nmse_settled'], nmse)
+    self.ratios.append(nmse / float(inner['predicted_nmse']))
+    require(
+      'recovered in two rounds',
+      not lost and nmse <= _RECOVERED_NMSE,
+      nmse=nmse,
+      lost=lost,
+    )
+
+
+def _resident_mib(pid: int) -> float:
+  with open(f'/proc/{pid}/statm') as f:
+    pages = int(f.read().split()[1])
+  return pages * os.sysconf('SC_PAGE_SIZE') / 2**20
+
+
+def _counter_and_bin(state):
+  """The rounds so far and the bin size in the aggregator's state."""
+  quantize = state['value']['inner']
+  return int(quantize['round']), float(quantize['tuner']['bin_size'])
+
+
+def run(
+  config: Config,
+  *,
+  state_manager: Optional[tff.program.ProgramStateManager] = None,
+) -> Iterator[result_rows.Row]:
+  """Runs a soak in the current context, which must be the local simulation's.
+
+  Args:
+    config: What to run.
+    state_manager: Where the state is kept after each block, and the one to
+      continue from; None for neither.
+
+  Yields:
+    Rows with `round` (the last of the block), `seconds`, `python_mib` and
+    `worker_mib` (resident memory), `violations` (list, empty if all is well),
+    `counts` by fault and event, `worst` (largest `nmse_lost`, `nmse_settled`
+    and `error_over_bound`) and `mean_nmse_over_predicted` of settled rounds.
+  """
+  rounding = tas.Rounding.DITHER if config.dither else tas.Rounding.STOCHASTIC
+  process = tas.autotuned_secure_aggregator(
+    modulus=config.modulus,
+    zeroing=False,
+    rounding=rounding,
+    seed=config.seed,
+  ).create(tff.TensorType(np.float32, [config.dim]), tff.TensorType(np.float32))
+  state, done = process.initialize(), 0
+  if state_manager is not None:
+    saved, version = asyncio.run(state_manager.load_latest(state))
+    if version:
+      state, done = saved, version
+  checker = _Checker(config)
+  start = time.monotonic()
+  for step in script(config):
+    if step.round <= done:
+      continue
+    values, weights = clients(config, step)
+    output = process.next(state, values, weights)
+    state = output.state
+    truth = _Truth(values, weights, config.dim)
+    checker.check(step, truth, output, _counter_and_bin(state))
+    if step.round % config.block and step.round != config.num_rounds:
+      continue
+    (worker_pid,) = tas.simulation.worker_pids()
+    ratios = checker.ratios
+    yield dict(
+      round=step.round,
+      seconds=round(time.monotonic() - start, 1),
+      python_mib=round(_resident_mib(os.getpid()), 1),
+      worker_mib=round(_resident_mib(worker_pid), 1),
+      violations=checker.violations,
+      counts=dict(sorted(checker.counts.items())),
+      worst={k: float(f'{v:.3g}') for k, v in sorted(checker.worst.items())},
+      mean_nmse_over_predicted=(
+        float(f'{np.mean(ratios):.4g}') if ratios else None
+      ),
+    )
+    if state_manager is not None:
+      asyncio.run(state_manager.save(state, step.round))
+    checker.reset()
+    start = time.monotonic()
+
+
+def summarize(rows: List[result_rows.Row]) -> Dict[str, Any]:
+  """What a whole soak showed, from its rows."""
+  counts, worst = collections.Counter(), collections.Counter()
+  for row in rows:
+    counts.update(row['counts'])
+    for key, value in row['worst'].items():
+      worst[key] = max(worst[key], value)
+  weighted = [
+    (row['counts'].get('settled', 0), row['mean_nmse_over_predicted'])
+    for row in rows
+    if row['mean_nmse_over_predicted'] is not None
+  ]
+  settled = sum(n for n, _ in weighted)
+  summary = dict(
+    rounds=rows[-1]['round'],
+    violations=sum(len(row['violations']) for row in rows),
+    seconds_per_round=sum(r['seconds'] for r in rows) / rows[-1]['round'],
+    mean_nmse_over_predicted=(
+      sum(n * m for n, m in weighted) / max(settled, 1)
+    ),
+    counts=dict(sorted(counts.items())),
+    worst=dict(worst),
+  )
+  for name in ('python_mib', 'worker_mib'):
+    summary[name] = [
+      row[name] for row in (rows[0], rows[len(rows) // 2], rows[-1])
+    ]
+  return summary

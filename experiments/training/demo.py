@@ -1,0 +1,50 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The demo: what four aggregators cost and what accuracy they reach.
+
+A thin layer over `sweep`: a closing table with the point of comparison named,
+and one picture.
+"""
+
+import os
+from typing import Any, Dict, Sequence
+
+from experiments.common import plots
+from experiments.common import result_rows
+
+PICTURE_NAME = 'demo.png'
+
+
+def draw_picture(results_path: str, output_dir: str) -> str:
+  """Draws accuracy and bin size by round; returns the path of the picture."""
+  rows = result_rows.read(results_path)
+  runs = result_rows.ResultsFile(results_path).rows()
+  data = next(r['data'] for r in runs if r['kind'] == 'run')
+  return plots.save(
+    plots.training_figure(rows, title=f'Federated averaging on {data}'),
+    os.path.join(output_dir, PICTURE_NAME),
+  )
+
+
+def verdict(summary: Sequence[Dict[str, Any]]) -> str:
+  """Sentences that compare each aggregator with the plain mean, if it is there.
+
+  Args:
+    summary: Rows of `sweep.Sweep.summary`.
+
+  Returns:
+    One line for each aggregator that is not the plain mean, or ''.
+  """
+  plain = {s['seed']: s for s in summary if s['aggregator'] == 'plain_mean'}
+  lines = []
+  for row in summary:
+    base = plain.get(row['seed'])
+    if base is None or row is base:
+      continue
+    points = 100 * (row['accuracy'] - base['accuracy'])
+    ratio = base['bytes_per_client'] / row['bytes_per_client']
+    lines.append(
+      f'{row["aggregator"]}: {points:+.2f} points against the plain '
+      f'mean at 1/{ratio:.3g} of its bytes.'
+    )
+  return '\n'.join(lines)

@@ -1,0 +1,46 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+r"""Trains with federated averaging, once for every aggregator and seed.
+
+Writes results.jsonl, checkpoints/ and tensorboard/ into --output_dir. A run
+that was interrupted continues when the same command is given again.
+
+  python -m experiments.run_federated_training \
+      --flagfile=experiments/configs/demo.flags --num_rounds=20
+"""
+
+import sys
+
+from absl import app
+from absl import flags
+
+from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import flag_groups
+from experiments.training import sweep
+
+del quiet  # Imported for its side effect.
+
+FLAGS = flags.FLAGS
+flag_groups.define_training()
+flag_groups.define_output()
+
+
+def main(argv):
+  del argv  # Unused.
+  output_dir = FLAGS.output_dir or sweep.new_output_dir('training')
+  runs = sweep.Sweep(
+    flag_groups.training_configs(),
+    output_dir=output_dir,
+    checkpoint_every=FLAGS.checkpoint_every,
+    tensorboard=FLAGS.tensorboard,
+    **flag_groups.sweep_options(),
+  )
+  status = runs.run()
+  if status == 0:
+    print(sweep.format_table(runs.summary()))
+    print(f'\nResults: {runs.results.path}')
+  sys.exit(status)
+
+
+if __name__ == '__main__':
+  app.run(main, flags_parser=flag_groups.parse)

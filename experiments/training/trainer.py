@@ -1,0 +1,367 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Federated averaging on images with any aggregator: `run(config)` -> rows."""
+
+import asyncio
+import collections
+import dataclasses
+import time
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from experiments.common import aggregators
+from experiments.common import datasets
+from experiments.common import models
+from experiments.common import seeds
+
+Row = Dict[str, Any]
+
+# Test images per batch of an evaluation; only the memory depends on it.
+_EVAL_BATCH_SIZE = 500
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Everything that decides the numbers of one run.
+
+  Attributes:
+    dataset: One of `datasets.NAMES`.
+    aggregator: Text that `baselines.parse` reads.
+    model: One of `models.NAMES`.
+    width: Factor on the number of filters of the model.
+    partition: 'iid' or 'dirichlet'.
+    dirichlet_concentration: Parameter of the 'dirichlet' partition.
+    num_clients: Clients among which the training images are split.
+    clients_per_round: Clients drawn without replacement for each round.
+    num_rounds: Rounds of training.
+    local_epochs: Passes of a client over its images in a round.
+    batch_size: Images in a client's batch.
+    client_learning_rate: Step size of the clients' SGD.
+    client_momentum: Momentum of the clients' SGD, 0 for none.
+    server_learning_rate: Factor on the mean update.
+    server_momentum: Momentum of the server's SGD, 0 for none.
+    augment: Whether clients mirror and shift their images at random.
+    eval_every: Rounds between evaluations on the whole test set.
+    seed: Seed of client sampling, batches, initial weights and aggregator,
+      each with a stream of its own (`seeds.Stream`).
+    partition_seed: Seed of the partition into clients.
+    smoke: Whether random images and shrunken sizes replace the real thing.
+  """
+
+  dataset: str
+  aggregator: str
+  model: str
+  width: float = 1.0
+  partition: str = 'iid'
+  dirichlet_concentration: float = 0.3
+  num_clients: int = 100
+  clients_per_round: int = 10
+  num_rounds: int = 100
+  local_epochs: int = 1
+  batch_size: int = 10
+  client_learning_rate: float = 0.1
+  client_momentum: float = 0.0
+  server_learning_rate: float = 1.0
+  server_momentum: float = 0.0
+  augment: bool = False
+  eval_every: int = 1
+  seed: int = 1
+  partition_seed: int = 0
+  smoke: bool = False
+
+  def __post_init__(self):
+    aggregators.parse(self.aggregator)
+    for name in (
+      'num_clients',
+      'clients_per_round',
+      'num_rounds',
+      'local_epochs',
+      'batch_size',
+      'eval_every',
+    ):
+      if getattr(self, name) < 1:
+        raise ValueError(
+          f'`{name}` must be an int of at least 1, found '
+          f'{getattr(self, name)!r}.'
+        )
+    if self.clients_per_round > self.num_clients:
+      raise ValueError(
+        '`clients_per_round` must be at most `num_clients`, found '
+        f'{self.clients_per_round} and {self.num_clients}.'
+      )
+    if self.partition not in ('iid', 'dirichlet'):
+      raise ValueError(
+        f"`partition` must be 'iid' or 'dirichlet', found {self.partition!r}."
+      )
+
+  def asdict(self) -> Dict[str, Any]:
+    """The settings as a dict of plain values."""
+    return dataclasses.asdict(self)
+
+
+def smoke(config: Config) -> Config:
+  """Shrinks a config so that it runs in seconds and needs no data files."""
+  return dataclasses.replace(
+    config,
+    num_clients=min(config.num_clients, 4),
+    clients_per_round=min(config.clients_per_round, 2),
+    num_rounds=min(config.num_rounds, 2),
+    local_epochs=1,
+    batch_size=5,
+    width=min(config.width, 0.1),
+    eval_every=1,
+    smoke=True,
+  )
+
+
+def load_data(config: Config, **kwargs) -> datasets.ImageData:
+  """Loads the data set of `config`; `kwargs` as for `datasets.load`."""
+  if config.smoke:
+    return datasets.synthetic(config.dataset, num_train=40, num_test=20)
+  return datasets.load(config.dataset, **kwargs)
+
+
+def sample_clients(config: Config, round_num: int) -> np.ndarray:
+  """Numbers of the clients of one round, int64 [clients_per_round], sorted."""
+  rng = seeds.generator(config.seed, seeds.Stream.SAMPLING, round_num)
+  return np.sort(
+    rng.choice(config.num_clients, config.clients_per_round, replace=False)
+  )
+
+
+def partition(config: Config, data: datasets.ImageData):
+  """Splits the training images among the clients as `config` says."""
+  if config.partition == 'iid':
+    return datasets.partition_iid(
+      data.train_labels, config.num_clients, config.partition_seed
+    )
+  return datasets.partition_dirichlet(
+    data.train_labels,
+    config.num_clients,
+    config.partition_seed,
+    config.dirichlet_concentration,
+  )
+
+
+def _sgd(learning_rate, momentum):
+  # TFF takes None, not 0, for SGD without momentum.
+  return tff.learning.optimizers.build_sgdm(learning_rate, momentum or None)
+
+
+class Trainer:
+  """A learning process, its model and what its aggregator sends.
+
+  Attributes:
+    process: The `tff.learning.templates.LearningProcess`.
+    aggregator: The `baselines.Built` inside it.
+  """
+
+  def __init__(self, config: Config, data: datasets.ImageData):
+    self._config = config
+    self._data = data
+    self._parts = partition(config, data)
+    keras_model = models.build(
+      config.model,
+      image_shape=data.image_shape,
+      channel_statistics=data.channel_statistics,
+      num_classes=data.num_classes,
+      width=config.width,
+      seed=seeds.integer(config.seed, seeds.Stream.MODEL),
+    )
+    leaf_sizes = tuple(
+      int(w.shape.num_elements()) for w in keras_model.trainable_weights
+    )
+    scheme = aggregators.parse(config.aggregator)
+    self.aggregator = scheme.build(
+      aggregators.Round(
+        num_clients=config.clients_per_round,
+        leaf_sizes=leaf_sizes,
+        seed=seeds.integer(config.seed, seeds.Stream.AGGREGATION),
+      )
+    )
+    weighted = isinstance(
+      self.aggregator.factory, tff.aggregators.WeightedAggregationFactory
+    )
+    algorithm = (
+      tff.learning.algorithms.build_weighted_fed_avg
+      if weighted
+      else tff.learning.algorithms.build_unweighted_fed_avg
+    )
+    self._model = tff.learning.models.functional_model_from_keras(
+      keras_model,
+      tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+      datasets.element_spec(data),
+      _METRICS,
+    )
+    self.process = algorithm(
+      self._model,
+      _sgd(config.client_learning_rate, config.client_momentum),
+      _sgd(config.server_learning_rate, config.server_momentum),
+      model_aggregator=self.aggregator.factory,
+    )
+    self._evaluate_batch = self._build_evaluation(
+      [w.shape for w in keras_model.trainable_weights]
+    )
+
+  def client_data(self, round_num: int):
+    """Datasets of the clients of one round."""
+    return [
+      datasets.client_dataset(
+        self._data,
+        self._parts[client],
+        batch_size=self._config.batch_size,
+        num_epochs=self._config.local_epochs,
+        seed=self._config.seed,
+        round_num=round_num,
+        client=int(client),
+        augment=self._config.augment,
+      )
+      for client in sample_clients(self._config, round_num)
+    ]
+
+  def _build_evaluation(self, weight_shapes):
+    """A callable (weights, images, labels) -> (summed loss, hits)."""
+    # In a graph and a session: the functional model refuses `tf.function`, and
+    # making it has made its Keras model unusable.
+    with tf.Graph().as_default() as graph:
+      placeholder = tf.compat.v1.placeholder
+      weights = [placeholder(tf.float32, shape) for shape in weight_shapes]
+      images = placeholder(tf.uint8, (None,) + tuple(self._data.image_shape))
+      labels = placeholder(tf.int32, (None,))
+      logits = self._model.predict_on_batch(
+        (tuple(weights), ()), images, training=False
+      )
+      losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+      hits = tf.equal(tf.argmax(logits, axis=1, output_type=tf.int32), labels)
+      fetches = (tf.reduce_sum(losses), tf.math.count_nonzero(hits))
+      session = tf.compat.v1.Session(graph=graph)
+    return session.make_callable(fetches, [*weights, images, labels])
+
+  def evaluate(self, state) -> Row:
+    """Loss and accuracy of the model in `state` on the whole test set."""
+    weights = self.process.get_model_weights(state).trainable
+    images, labels = self._data.test_images, self._data.test_labels
+    loss, hits = 0.0, 0
+    for start in range(0, len(labels), _EVAL_BATCH_SIZE):
+      batch = slice(start, start + _EVAL_BATCH_SIZE)
+      batch_loss, batch_hits = self._evaluate_batch(
+        *weights, images[batch], labels[batch]
+      )
+      loss += float(batch_loss)
+      hits += int(batch_hits)
+    return {
+      'test_loss': loss / len(labels),
+      'test_accuracy': hits / len(labels),
+    }
+
+
+# Constructors, so that the order of the metrics' state is the one of the keys.
+_METRICS = collections.OrderedDict(
+  loss=lambda: tf.keras.metrics.SparseCategoricalCrossentropy(from_logits=True),
+  accuracy=tf.keras.metrics.SparseCategoricalAccuracy,
+)
+
+
+def scalar_measurements(measurements, prefix='') -> Row:
+  """Flattens an aggregator's measurements: 'a/b/c' -> number.
+
+  Args:
+    measurements: Nested mappings; arrays of more than 16 values are dropped.
+    prefix: Put before each key.
+
+  Returns:
+    A flat dict of numbers and short lists.
+  """
+  flat = {}
+  if isinstance(measurements, Mapping):
+    for key, value in measurements.items():
+      flat.update(scalar_measurements(value, f'{prefix}{key}/'))
+  elif measurements is not None and np.size(measurements):
+    array = np.asarray(measurements)
+    if array.size <= 16 and array.dtype.kind in 'biuf':
+      flat[prefix.rstrip('/')] = array.tolist()
+  return flat
+
+
+def find(row: Mapping[str, Any], name: str) -> Optional[Any]:
+  """The aggregator measurement called `name` in `row`, or None."""
+  for key, value in row.get('aggregator', {}).items():
+    if key.split('/')[-1] == name:
+      return value
+  return None
+
+
+def last_checkpoint(state_manager) -> int:
+  """The round of the newest checkpoint, 0 if there is none."""
+  if state_manager is None:
+    return 0
+  versions = asyncio.run(state_manager.get_versions())
+  return max(versions) if versions else 0
+
+
+def run(
+  config: Config,
+  data: datasets.ImageData,
+  *,
+  state_manager: Optional[tff.program.ProgramStateManager] = None,
+  checkpoint_every: int = 10,
+  on_ready: Callable[[int], None] = lambda round_num: None,
+) -> Iterator[Row]:
+  """Trains and yields one row for each round.
+
+  A row that was yielded has been taken by the caller before the checkpoint of
+  its round is written, so a caller that stores rows durably has every row up to
+  the newest checkpoint. Every random draw outside the aggregator depends only
+  on the seeds and the round, so a run that continues from a checkpoint yields
+  the rows that an undisturbed run yields; bit for bit if the aggregator draws
+  no randomness of its own either (`rounding=dither`).
+
+  Args:
+    config: The settings.
+    data: The data set that `load_data(config)` returns.
+    state_manager: Where checkpoints are kept, and the one to continue from;
+      None for no checkpoints.
+    checkpoint_every: Rounds between two checkpoints.
+    on_ready: Called once with the round to continue from (0 at the start),
+      before the first row.
+
+  Yields:
+    Dicts with `round` (from 1), `train_loss`, `train_accuracy`, with
+    `test_loss` and `test_accuracy` in rounds that are evaluated, `aggregator`
+    (its measurements), `bits_per_coordinate`, `bytes_per_client` and
+    `wall_seconds` (of the round, evaluation included).
+  """
+  trainer = Trainer(config, data)
+  state = trainer.process.initialize()
+  first = last_checkpoint(state_manager)
+  if first:
+    state = asyncio.run(state_manager.load(first, state))
+  on_ready(first)
+  for round_num in range(first + 1, config.num_rounds + 1):
+    start = time.monotonic()
+    output = trainer.process.next(state, trainer.client_data(round_num))
+    state = output.state
+    row = _row(round_num, output.metrics, trainer.aggregator)
+    if round_num % config.eval_every == 0 or round_num == config.num_rounds:
+      row.update(trainer.evaluate(state))
+    row['wall_seconds'] = round(time.monotonic() - start, 3)
+    yield row
+    if state_manager is not None and (
+      round_num % checkpoint_every == 0 or round_num == config.num_rounds
+    ):
+      asyncio.run(state_manager.save(state, round_num))
+
+
+def _row(round_num, metrics, aggregator: aggregators.Built) -> Row:
+  train = metrics['client_work']['train']
+  return {
+    'round': round_num,
+    'train_loss': float(train['loss']),
+    'train_accuracy': float(train['accuracy']),
+    'aggregator': scalar_measurements(metrics['aggregator']),
+    'bits_per_coordinate': aggregator.bits_per_coordinate,
+    'bytes_per_client': aggregator.bytes_per_client,
+  }

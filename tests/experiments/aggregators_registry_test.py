@@ -1,0 +1,306 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+import inspect
+import math
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow_federated as tff
+
+from experiments.common import aggregators
+from tff_autotune_secagg import aggregators
+from tff_autotune_secagg import simulation
+
+_NUM_VALUES = 1000
+
+
+def setUpModule():
+  simulation.set_local_context()
+
+
+def tearDownModule():
+  simulation.close()
+
+
+def _info(num_clients, weighted=False, leaf_sizes=(_NUM_VALUES,)):
+  return aggregators.Round(num_clients, leaf_sizes, seed=7, weighted=weighted)
+
+
+def _run(factory, values, rounds=1):
+  """The last result of a mean of float32 vectors, state threaded."""
+  process = factory.create(tff.TensorType(np.float32, [np.shape(values)[1]]))
+  state = process.initialize()
+  for _ in range(rounds):
+    output = process.next(state, list(np.float32(values)))
+    state = output.state
+  return output.result
+
+
+def _nmse(result, values):
+  wanted = np.mean(values, axis=0, dtype=np.float64)
+  return np.sum((result - wanted) ** 2) / np.sum(wanted**2)
+
+
+class ParseTest(parameterized.TestCase):
+  def test_settings_and_defaults(self):
+    scheme = aggregators.parse('autotuned:modulus=16,wrap_probability=0.01')
+    self.assertEqual(scheme.name, 'autotuned')
+    self.assertEqual(scheme.settings['modulus'], 16)
+    self.assertEqual(scheme.settings['wrap_probability'], 0.01)
+    self.assertEqual(scheme.settings['rounding'], 'stochastic')
+
+  def test_defaults_of_autotuned_are_those_of_the_package(self):
+    arguments = inspect.signature(
+      aggregators.autotuned_secure_aggregator
+    ).parameters
+    settings = aggregators.parse('autotuned').settings
+    for name in (
+      'modulus',
+      'wrap_probability',
+      'zeroing',
+      'num_repeats',
+      'drift',
+    ):
+      self.assertEqual(settings[name], arguments[name].default, name)
+
+  @parameterized.named_parameters(
+    (
+      'name',
+      'autotune',
+      r'`aggregator` must be one of plain_mean, '
+      r"fixed_range, .*autotuned, found 'autotune'\.",
+    ),
+    (
+      'setting',
+      'plain_mean:bits=3',
+      "Settings of the aggregator 'plain_mean' "
+      r"must be among none; found 'bits=3'\.",
+    ),
+    (
+      'no_value',
+      'kashin:modulus',
+      "Settings of the aggregator 'kashin' must "
+      r"be among modulus=..., wrap_probability=...; found 'modulus'\.",
+    ),
+    (
+      'value',
+      'autotuned:modulus=many',
+      "Setting 'modulus' of the aggregator "
+      r"'autotuned' must be an int, found 'many'\.",
+    ),
+    (
+      'choice',
+      'autotuned:rounding=up',
+      "Setting 'rounding' of the aggregator "
+      r"'autotuned' must be stochastic or dither, found 'up'\.",
+    ),
+    (
+      'probability',
+      'autotuned:wrap_probability=1',
+      'Setting '
+      "'wrap_probability' of the aggregator 'autotuned' must be auto or a "
+      r"number between 0 and 1, found '1'\.",
+    ),
+    (
+      'not_finite',
+      'fixed_range:clip_range=nan',
+      "Setting 'clip_range' of the "
+      r"aggregator 'fixed_range' must be a positive number, found 'nan'\.",
+    ),
+    (
+      'boolean',
+      'fixed_range:clip_range=1,rotate=1',
+      "Setting 'rotate' of the "
+      r"aggregator 'fixed_range' must be true or false, found '1'\.",
+    ),
+    (
+      'required',
+      'fixed_range',
+      "The aggregator 'fixed_range' must be given "
+      "the setting 'clip_range', found 'fixed_range'. Write for instance "
+      r'fixed_range:clip_range=1\.',
+    ),
+  )
+  def test_wrong_text_says_what_is_right(self, text, message):
+    with self.assertRaisesRegex(ValueError, f'^{message}$'):
+      aggregators.parse(text)
+
+  def test_description_names_every_aggregator(self):
+    for name in aggregators.NAMES:
+      self.assertIn(name, aggregators.describe())
+
+
+class PayloadTest(parameterized.TestCase):
+  @parameterized.named_parameters(
+    ('plain_mean', 'plain_mean', 32, 4000, False),
+    ('fixed_range', 'fixed_range:bits=8,clip_range=1', 8, 1000, True),
+    # 36 bits: 32-bit numbers, and room for the sum of 10.
+    ('secure', 'secure_aggregator', 36, 4500, True),
+    # No tensor is above the threshold of 20,000 values.
+    ('compression', 'compression_aggregator', 32, 4000, False),
+    ('distributed_dp', 'ddp_secure_aggregator:bits=16', 16, 2048, True),
+    # Order 1008 is the next after 1000; 8 bytes for the client's range.
+    ('suresh', 'rotated_quantization:bits=4', 4, 512, False),
+    ('kashin', 'kashin:modulus=256', 8, 2048, True),
+  )
+  def test_bits_and_bytes(self, text, bits, num_bytes, secure):
+    built = aggregators.parse(text).build(_info(10))
+    self.assertEqual(built.bits_per_coordinate, bits)
+    self.assertEqual(built.bytes_per_client, num_bytes)
+    self.assertEqual(built.secure, secure)
+
+  def test_compression_counts_only_large_tensors_at_eight_bits(self):
+    built = aggregators.parse('compression_aggregator').build(
+      _info(10, leaf_sizes=(30000, 10000))
+    )
+    self.assertEqual(built.bytes_per_client, 30000 + 4 * 10000)
+    self.assertEqual(built.bits_per_coordinate, 14)
+
+  @parameterized.parameters(1, 2, 3, 7, 10, 100, 128)
+  def test_fixed_range_uses_its_bits_up(self, num_clients):
+    # Too few clients for the next level, too many bits for one fewer.
+    least = math.ceil(math.log2(2 * num_clients))
+    for bits in range(max(least, 2), least + 4):
+      built = aggregators.parse(f'fixed_range:bits={bits},clip_range=1').build(
+        _info(num_clients)
+      )
+      self.assertEqual(built.bits_per_coordinate, bits)
+
+  @parameterized.parameters(
+    ('fixed_range:clip_range=1,', 5), ('ddp_secure_aggregator:', 4)
+  )
+  def test_too_few_bits_say_how_many_are_needed(self, text, least):
+    name = text.partition(':')[0]
+    with self.assertRaisesRegex(
+      aggregators.TooFewBitsError,
+      f"^`bits` of the aggregator '{name}' must be at least {least} for 10 "
+      f'clients per round, found {least - 1}[.]$',
+    ):
+      aggregators.parse(f'{text}bits={least - 1}').build(_info(10))
+    # Negative control: one more bit will do.
+    aggregators.parse(f'{text}bits={least}').build(_info(10))
+
+
+class FixedRangeTest(parameterized.TestCase):
+  @parameterized.parameters(1, 2, 7, 10, 33)
+  def test_grid_points_are_summed_exactly_for_every_client_count(
+    self, num_clients
+  ):
+    levels = 2**10 // num_clients
+    rng = np.random.default_rng(num_clients)
+    # Ends of the range included: their sum is the largest possible one.
+    numbers = rng.integers(0, levels, (num_clients, 50))
+    numbers[:, 0], numbers[:, 1] = 0, levels - 1
+    values = -0.5 + numbers / (levels - 1)
+    built = aggregators.parse('fixed_range:bits=10,clip_range=0.5').build(
+      _info(num_clients)
+    )
+    result = _run(built.factory, values)
+    # A position may be a float32 rounding off its level, and then goes to the
+    # neighbour with that small probability; the tolerance is for the decoding.
+    np.testing.assert_allclose(result, values.mean(axis=0), atol=1e-5)
+
+  def test_fewer_clients_than_planned_decode_right(self):
+    built = aggregators.parse('fixed_range:bits=16,clip_range=0.5').build(
+      _info(20)
+    )
+    values = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 50))
+    # Levels are 1 / 3275 apart.
+    np.testing.assert_allclose(
+      _run(built.factory, values), values.mean(axis=0), atol=1 / 3275
+    )
+
+  @parameterized.parameters(0, 1, 2)
+  def test_rounding_is_unbiased_and_independent_between_clients(self, seed):
+    num_clients, size = 16, 20000
+    built = aggregators.parse('fixed_range:bits=8,clip_range=1').build(
+      _info(num_clients)
+    )
+    levels = 2**8 // num_clients
+    step = 2 / (levels - 1)
+    fraction = 0.2 + 0.1 * seed
+    value = -1 + (3 + fraction) * step
+    result = _run(built.factory, np.full((num_clients, size), value))
+    # Of each client: variance fraction * (1 - fraction) step^2. Were the
+    # clients' draws the same, the spread of the mean would be four times this.
+    stddev = step * math.sqrt(fraction * (1 - fraction) / num_clients)
+    self.assertAlmostEqual(
+      np.mean(result), value, delta=5 * stddev / math.sqrt(size)
+    )
+    # Standard error of a standard deviation of nearly normal draws.
+    self.assertAlmostEqual(
+      np.std(result), stddev, delta=5 * stddev / math.sqrt(2 * size)
+    )
+
+  def test_values_beyond_the_range_are_clipped_and_do_not_wrap(self):
+    built = aggregators.parse('fixed_range:bits=10,clip_range=0.5').build(
+      _info(4)
+    )
+    values = np.full((4, 10), 3.0)
+    np.testing.assert_allclose(_run(built.factory, values), 0.5, rtol=1e-5)
+
+
+class ErrorTest(parameterized.TestCase):
+  """Every aggregator averages normal updates to the accuracy of its bits."""
+
+  def _values(self, num_clients=10):
+    rng = np.random.default_rng(5)
+    return rng.normal(0, 0.01, (num_clients, _NUM_VALUES))
+
+  # Bounds: predicted error energy over that of the mean, 1e-5 here, per entry
+  # and client, times 1.3 for the 1,000 entries, over which it averages.
+  @parameterized.named_parameters(
+    ('plain_mean', 'plain_mean', 1e-12),
+    # step 0.1 / 24, variance step^2 / 6 against 1e-4.
+    ('fixed_range', 'fixed_range:bits=8,clip_range=0.05', 1.3 * 0.029),
+    (
+      'fixed_range_rotated',
+      'fixed_range:bits=8,clip_range=0.05,rotate=true',
+      1.3 * 0.029,
+    ),
+    ('secure', 'secure_aggregator:zeroing=false,clipping=false', 1e-9),
+    ('compression', 'compression_aggregator', 1e-12),
+    # Ranges of about 6.5 sigma in 255 steps: step^2 / 6 against sigma^2.
+    (
+      'suresh',
+      'rotated_quantization:bits=8',
+      1.3 * 6.5**2 / 255**2 / 6 * 1.5,
+    ),
+    ('kashin', 'kashin:modulus=256', 0.005),
+    # Of the package's aggregator, only that its settings arrive.
+    (
+      'autotuned_dither',
+      'autotuned:modulus=256,rounding=dither,zeroing=false',
+      0.003,
+    ),
+  )
+  def test_error_of_the_third_round(self, text, bound):
+    values = self._values()
+    built = aggregators.parse(text).build(_info(10))
+    self.assertLess(_nmse(_run(built.factory, values, 3), values), bound)
+
+  def test_secure_ones_contain_no_plain_sum(self):
+    value_type = tff.TensorType(np.float32, [16])
+    for text in ('fixed_range:clip_range=1,rotate=true', 'kashin'):
+      built = aggregators.parse(text).build(_info(4, leaf_sizes=(16,)))
+      self.assertTrue(built.secure)
+      tff.test.assert_not_contains_unsecure_aggregation(
+        built.factory.create(value_type).next
+      )
+
+  def test_weighted_means_weigh(self):
+    values = np.float32([[1, 0], [0, 1]])
+    for text in ('fixed_range:bits=16,clip_range=4', 'plain_mean'):
+      built = aggregators.parse(text).build(
+        _info(2, weighted=True, leaf_sizes=(2,))
+      )
+      process = built.factory.create(
+        tff.TensorType(np.float32, [2]), tff.TensorType(np.float32)
+      )
+      output = process.next(process.initialize(), list(values), [3.0, 1.0])
+      np.testing.assert_allclose(output.result, [0.75, 0.25], atol=1e-3)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,284 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+import gzip
+import os
+import pickle
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+
+from experiments.common import datasets
+from experiments.common import models
+from experiments.common import seeds
+
+
+def _labels(size):
+  return (np.arange(size) % 10).astype(np.int32)
+
+
+class SeedsTest(absltest.TestCase):
+  def test_streams_and_positions_differ(self):
+    draws = {
+      seeds.integer(seed, stream, *position)
+      for seed in (0, 1)
+      for stream in seeds.Stream
+      for position in ((), (0,), (1,), (0, 0), (0, 1), (1, 0))
+    }
+    self.assertLen(draws, 2 * len(seeds.Stream) * 6)
+
+  def test_same_arguments_give_the_same_numbers(self):
+    first = seeds.generator(3, seeds.Stream.BATCHES, 1, 2).random(5)
+    again = seeds.generator(3, seeds.Stream.BATCHES, 1, 2).random(5)
+    np.testing.assert_array_equal(first, again)
+
+
+class PartitionTest(parameterized.TestCase):
+  @parameterized.parameters(1, 7, 30, 1000)
+  def test_iid_deals_every_example_once_in_even_sizes(self, num_clients):
+    parts = datasets.partition_iid(_labels(1000), num_clients, seed=0)
+    self.assertLen(parts, num_clients)
+    np.testing.assert_array_equal(
+      np.sort(np.concatenate(parts)), np.arange(1000)
+    )
+    sizes = [len(p) for p in parts]
+    self.assertLessEqual(max(sizes) - min(sizes), 1)
+
+  @parameterized.product(
+    num_clients=(1, 7, 100), concentration=(0.01, 0.3, 1000.0)
+  )
+  def test_dirichlet_deals_every_example_once_and_none_goes_empty(
+    self, num_clients, concentration
+  ):
+    parts = datasets.partition_dirichlet(
+      _labels(1000), num_clients, 0, concentration
+    )
+    np.testing.assert_array_equal(
+      np.sort(np.concatenate(parts)), np.arange(1000)
+    )
+    self.assertGreater(min(len(p) for p in parts), 0)
+
+  def test_dirichlet_is_more_uneven_for_smaller_concentration(self):
+    def classes_per_client(concentration):
+      parts = datasets.partition_dirichlet(_labels(5000), 20, 0, concentration)
+      return np.mean([len(set(_labels(5000)[p])) for p in parts])
+
+    self.assertLess(classes_per_client(0.05), 6)
+    self.assertGreater(classes_per_client(100.0), 9.9)
+
+  def test_partitions_follow_the_seed(self):
+    for split in (
+      datasets.partition_iid,
+      lambda *args: datasets.partition_dirichlet(*args, 0.3),
+    ):
+      first, again, other = (split(_labels(200), 5, s) for s in (1, 1, 2))
+      for a, b in zip(first, again):
+        np.testing.assert_array_equal(a, b)
+      self.assertFalse(all(np.array_equal(a, b) for a, b in zip(first, other)))
+
+  def test_too_many_clients_are_refused(self):
+    with self.assertRaisesRegex(
+      ValueError,
+      '^`num_clients` must be from 1 to the 10 training examples, found 11[.]$',
+    ):
+      datasets.partition_iid(_labels(10), 11, seed=0)
+
+
+class LoadTest(absltest.TestCase):
+  def test_digits_are_split_without_overlap(self):
+    data = datasets.load('digits')
+    self.assertEqual(data.train_images.shape, (1437, 8, 8, 1))
+    self.assertEqual(data.test_images.shape, (360, 8, 8, 1))
+    self.assertEqual(data.train_images.dtype, np.uint8)
+    self.assertLessEqual(data.train_images.max(), 16)
+    self.assertEqual(set(data.test_labels), set(range(10)))
+
+  def test_unknown_name_lists_the_right_ones(self):
+    with self.assertRaisesRegex(
+      ValueError,
+      '^`dataset` must be one of digits, fashion_mnist, cifar10, '
+      "found 'mnist'[.]$",
+    ):
+      datasets.load('mnist')
+
+  def test_missing_fashion_mnist_says_where_and_how(self):
+    folder = self.create_tempdir().full_path
+    with self.assertRaisesRegex(
+      FileNotFoundError,
+      "^The Fashion-MNIST file 'train-images-idx3-ubyte.gz'"
+      f" was not found in '{folder}'[.] Install it .*apt-get install "
+      'dataset-fashion-mnist.*--data_dir.*--allow_download[.]$',
+    ):
+      datasets.load('fashion_mnist', data_dir=folder)
+
+  def test_missing_cifar10_says_where_and_how(self):
+    folder = self.create_tempdir().full_path
+    with self.assertRaisesRegex(
+      FileNotFoundError,
+      "^The CIFAR-10 file 'data_batch_1' was not found in "
+      f"'{folder}/cifar-10-batches-py'[.] .*--data_dir.*--allow_download[.]$",
+    ):
+      datasets.load('cifar10', data_dir=folder)
+
+  def _write_fashion(self, folder):
+    rng = np.random.default_rng(0)
+    written = {}
+    for stem, count in (('train', 6), ('t10k', 4)):
+      images = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+      labels = rng.integers(0, 10, count, dtype=np.uint8)
+      for name, header, array in (
+        (f'{stem}-images-idx3-ubyte.gz', [2051, count, 28, 28], images),
+        (f'{stem}-labels-idx1-ubyte.gz', [2049, count], labels),
+      ):
+        with gzip.open(os.path.join(folder, name), 'wb') as f:
+          f.write(np.array(header, '>i4').tobytes() + array.tobytes())
+      written[stem] = images, labels
+    return written
+
+  def test_fashion_mnist_reads_what_was_written(self):
+    folder = self.create_tempdir().full_path
+    written = self._write_fashion(folder)
+    data = datasets.load('fashion_mnist', data_dir=folder)
+    np.testing.assert_array_equal(
+      data.train_images[..., 0], written['train'][0]
+    )
+    np.testing.assert_array_equal(data.train_labels, written['train'][1])
+    np.testing.assert_array_equal(data.test_images[..., 0], written['t10k'][0])
+    np.testing.assert_array_equal(data.test_labels, written['t10k'][1])
+
+  def test_truncated_idx_file_is_refused(self):
+    folder = self.create_tempdir().full_path
+    self._write_fashion(folder)
+    path = os.path.join(folder, 'train-labels-idx1-ubyte.gz')
+    with gzip.open(path, 'wb') as f:
+      f.write(np.array([2049, 6], '>i4').tobytes() + b'\0' * 5)
+    with self.assertRaisesRegex(
+      ValueError, 'must hold 6 bytes of data, found 5[.] Download or install'
+    ):
+      datasets.load('fashion_mnist', data_dir=folder)
+
+  def _write_cifar(self, suffix):
+    folder = self.create_tempdir().full_path
+    os.mkdir(os.path.join(folder, 'cifar-10-batches-py'))
+    for i, name in enumerate(
+      [f'data_batch_{i}' for i in range(1, 6)] + ['test_batch']
+    ):
+      data = np.zeros((2, 3072), np.uint8)
+      data[:, :1024] = 10 * i  # Red.
+      data[:, 2048:] = 255  # Blue.
+      batch = {
+        b'data': data,
+        b'labels': [i, 9],
+        b'filenames': [b'0' + suffix, b'1' + suffix],
+      }
+      path = os.path.join(folder, 'cifar-10-batches-py', name)
+      with open(path, 'wb') as f:
+        f.write(pickle.dumps(batch))
+    return datasets.load('cifar10', data_dir=folder)
+
+  def test_cifar10_batches_become_images_with_channels_last(self):
+    data = self._write_cifar(b'.png')
+    self.assertEqual(data.name, 'CIFAR-10')
+    self.assertEqual(data.train_images.shape, (10, 32, 32, 3))
+    np.testing.assert_array_equal(data.train_images[2, 5, 7], [10, 0, 255])
+    np.testing.assert_array_equal(data.train_labels[:4], [0, 9, 1, 9])
+    np.testing.assert_array_equal(data.test_images[0, 0, 0], [50, 0, 255])
+
+  def test_reencoded_cifar10_says_so_in_its_name(self):
+    self.assertEqual(
+      self._write_cifar(b'.jpg').name, 'CIFAR-10 (JPEG re-encoded)'
+    )
+
+
+class ClientDatasetTest(parameterized.TestCase):
+  def _batches(self, round_num, client=0, **kwargs):
+    data = datasets.synthetic('cifar10', num_train=30, num_test=5)
+    dataset = datasets.client_dataset(
+      data,
+      np.arange(3, 20),
+      batch_size=5,
+      seed=1,
+      round_num=round_num,
+      client=client,
+      **{'num_epochs': 1, **kwargs},
+    )
+    self.assertEqual(dataset.element_spec, datasets.element_spec(data))
+    return data, [(x, y) for x, y in dataset.as_numpy_iterator()]
+
+  def test_each_epoch_holds_each_example_once_in_its_own_order(self):
+    data, batches = self._batches(1, num_epochs=2)
+    self.assertEqual([len(y) for _, y in batches], [5, 5, 5, 2] * 2)
+    wanted = sorted(i.tobytes() for i in data.train_images[3:20])
+    first = [i.tobytes() for x, _ in batches[:4] for i in x]
+    second = [i.tobytes() for x, _ in batches[4:] for i in x]
+    self.assertEqual(sorted(first), wanted)
+    self.assertEqual(sorted(second), wanted)
+    self.assertNotEqual(first, second)
+
+  @parameterized.parameters(False, True)
+  def test_same_round_repeats_and_other_rounds_differ(self, augment):
+    first, again, other_round, other_client = (
+      np.concatenate(
+        [x for x, _ in self._batches(*position, augment=augment)[1]]
+      )
+      for position in ((1, 0), (1, 0), (2, 0), (1, 1))
+    )
+    np.testing.assert_array_equal(first, again)
+    self.assertFalse(np.array_equal(first, other_round))
+    self.assertFalse(np.array_equal(first, other_client))
+
+  def test_channel_statistics_standardize(self):
+    data = datasets.synthetic('cifar10', num_train=30, num_test=5)
+    mean, stddev = data.channel_statistics
+    scaled = (data.train_images - mean) / stddev
+    np.testing.assert_allclose(scaled.mean((0, 1, 2)), 0, atol=1e-5)
+    np.testing.assert_allclose(scaled.std((0, 1, 2)), 1, rtol=1e-5)
+
+
+class ModelsTest(parameterized.TestCase):
+  def test_all_cnn_c_has_the_parameters_of_the_paper(self):
+    model = models.build('all_cnn_c', image_shape=(32, 32, 3), num_classes=10)
+    self.assertEqual(model.count_params(), 1_369_738)
+
+  @parameterized.parameters(*models.NAMES)
+  def test_logits_have_one_entry_for_each_class(self, name):
+    model = models.build(
+      name, image_shape=(32, 32, 3), num_classes=10, width=0.1
+    )
+    images = np.zeros((2, 32, 32, 3), np.uint8)
+    self.assertEqual(model(images).shape, (2, 10))
+
+  def test_initial_weights_follow_the_seed(self):
+    def weights(seed):
+      return models.build(
+        'digits_cnn', image_shape=(8, 8, 1), num_classes=10, seed=seed
+      ).get_weights()
+
+    for a, b in zip(weights(1), weights(1)):
+      np.testing.assert_array_equal(a, b)
+    self.assertFalse(np.array_equal(weights(1)[0], weights(2)[0]))
+
+  def test_initial_weights_have_the_spread_of_he(self):
+    # Layer 2 has 3 * 3 * 16 inputs: variance 2 / 144. The standard error of a
+    # standard deviation from 4,608 draws is below 1 / sqrt(2 * 4608) of it for
+    # a truncated normal.
+    kernel = models.build(
+      'digits_cnn', image_shape=(8, 8, 1), num_classes=10, seed=3
+    ).get_weights()[2]
+    self.assertEqual(kernel.size, 4608)
+    wanted = np.sqrt(2 / 144)
+    self.assertAlmostEqual(
+      kernel.std(), wanted, delta=5 * wanted / np.sqrt(2 * kernel.size)
+    )
+
+  def test_unknown_model_lists_the_right_ones(self):
+    with self.assertRaisesRegex(
+      ValueError,
+      '^`model` must be one of logistic, digits_cnn, small_cnn, '
+      "all_cnn_c, found 'resnet'[.]$",
+    ):
+      models.build('resnet', image_shape=(8, 8, 1), num_classes=10)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,78 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of `final_accuracy` on rows whose answer can be seen."""
+
+from absl.testing import absltest
+import numpy as np
+
+from experiments.training import final_accuracy
+
+
+def _run(aggregator, seed, accuracies):
+  """Rows of a run; None where a round was not evaluated."""
+  rows = []
+  for number, accuracy in enumerate(accuracies, 1):
+    row = dict(
+      run=f'{aggregator}-{seed}',
+      round=number,
+      bits_per_coordinate=8,
+      bytes_per_client=1000,
+      config=dict(aggregator=aggregator, seed=seed),
+    )
+    if accuracy is not None:
+      row['test_accuracy'] = accuracy
+    rows.append(row)
+  return rows
+
+
+class IntervalTest(absltest.TestCase):
+  def test_is_the_t_interval(self):
+    # The 0.975 quantile of Student's t with 2 degrees of freedom is 4.302653.
+    self.assertAlmostEqual(
+      final_accuracy.interval_width([1.0, 2.0, 3.0]),
+      4.302653 / np.sqrt(3),
+      places=5,
+    )
+    self.assertEqual(final_accuracy.interval_width([1.0]), 0.0)
+
+
+class ByAggregatorTest(absltest.TestCase):
+  def test_averages_the_evaluations_of_the_last_sixth(self):
+    # Of 12 rounds, the last two, and the two before.
+    accuracies = [0.1] * 8 + [0.2, 0.4, 0.3, 0.5]
+    (found,) = final_accuracy.by_aggregator(_run('a', 1, accuracies))
+    self.assertAlmostEqual(found['mean'], 40.0)
+    self.assertAlmostEqual(found['rise'], 10.0)
+    self.assertEqual((found['rounds'], found['repeats']), (12, 1))
+    self.assertIsNone(found['difference'])
+
+  def test_differences_are_taken_within_a_seed(self):
+    rows = []
+    for seed, level in ((1, 0.5), (2, 0.7), (3, 0.9)):
+      rows += _run('plain_mean', seed, [level])
+      rows += _run('a', seed, [level + 0.01])
+    rows += _run('a', 4, [0.0])  # Without a partner.
+    reference, found = final_accuracy.by_aggregator(rows)
+    self.assertEqual(reference['aggregator'], 'plain_mean')
+    self.assertAlmostEqual(reference['mean'], 70.0)
+    self.assertGreater(reference['interval'], 40.0)
+    self.assertAlmostEqual(found['difference'], 1.0)
+    self.assertLess(found['difference_interval'], 1e-9)
+    self.assertEqual(found['repeats'], 4)
+    self.assertIsNone(found['rise'])
+
+  def test_table(self):
+    rows = _run('plain_mean', 1, [0.5]) + _run('a', 1, [None] * 5 + [0.4999])
+    rows += _run('b', 1, [0.5, 0.5, 0.5, 0.5, 0.53, 0.52])
+    lines = final_accuracy.format_table(
+      final_accuracy.by_aggregator(rows)
+    ).splitlines()
+    self.assertLen(lines, 5)
+    self.assertEqual(lines[3], '| `a` | 8 | 1,000 | 1 | 49.99 | -0.01 | - |')
+    self.assertEqual(
+      lines[4], '| `b` | 8 | 1,000 | 1 | 52.00 | +2.00 | -1.00 |'
+    )
+
+
+if __name__ == '__main__':
+  absltest.main()

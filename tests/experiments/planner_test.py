@@ -1,0 +1,104 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+from experiments.planner import table
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import quantization
+
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class RowsTest(parameterized.TestCase):
+  @parameterized.parameters(*quantization.Rounding)
+  def test_bits_meet_the_target_and_bytes_follow(self, rounding):
+    for row in table.rows(10**6, 100, [0.1, 1e-3], rounding):
+      self.assertLessEqual(row['predicted_nmse'], row['target_nmse'])
+      self.assertEqual(row['modulus'], 2 ** row['bits'])
+      payload = 8 * row['bytes_per_client'] / row['bits']
+      self.assertBetween(payload, 10**6, 1.06 * 10**6)
+      self.assertEqual(row['bytes_as_floats'], 4 * 10**6)
+      self.assertAlmostEqual(
+        row['share_of_floats'],
+        row['bytes_per_client'] / row['bytes_as_floats'],
+      )
+
+  def test_half_a_bit_per_doubling_against_a_whole_one(self):
+    few, many = (table.rows(5000, n, [0.01])[0] for n in (16, 1024))
+    self.assertEqual(many['bits'] - few['bits'], 3)
+    self.assertEqual(
+      many['bits_without_wrapping'] - few['bits_without_wrapping'], 6
+    )
+
+  def test_one_client_has_no_headroom_to_save(self):
+    row = table.rows(5000, 1, [0.01])[0]
+    self.assertEqual(row['bits'], row['bits_without_wrapping'])
+
+  def test_small_models_cost_as_much_as_1024_values(self):
+    small, large = (table.rows(size, 10, [0.01])[0] for size in (3, 1024))
+    self.assertEqual(small['bytes_per_client'], large['bytes_per_client'])
+
+  def test_smallest_modulus_is_the_least_that_is_not_refused(self):
+    for num_clients in (1, 10, 1000):
+      modulus = table.smallest_modulus(num_clients)
+      self.assertLessEqual(
+        planning.predicted_nmse(num_clients=num_clients, modulus=modulus),
+        operating_point.MAX_PREDICTED_NMSE,
+      )
+
+  def test_table_shows_every_row(self):
+    found = table.rows(5000, 10, [0.1, 0.01])
+    lines = table.format_table(found).splitlines()
+    self.assertLen(lines, 4)
+    for line, row in zip(lines[2:], found):
+      self.assertEqual(
+        line.split()[:3],
+        [f'{row["target_nmse"]:g}', str(row['bits']), str(row['modulus'])],
+      )
+
+
+class BinaryTest(absltest.TestCase):
+  def test_refuses_a_modulus_with_one_that_would_do(self):
+    with tempfile.TemporaryFile('w+') as output:
+      status = subprocess.run(
+        [
+          sys.executable,
+          '-m',
+          'experiments.run_planner',
+          '--num_values=5000',
+          '--num_clients=1000',
+          '--targets=0.1',
+          '--modulus=16',
+        ],
+        cwd=_FOLDER,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        check=False,
+        timeout=300,
+      ).returncode
+      output.seek(0)
+      text = output.read()
+    self.assertEqual(status, 1, text)
+    self.assertIn('5,000 values, 1,000 clients', text)
+    found = re.search(
+      r'^`modulus` 16 is too small for `num_clients` 1000: the predicted error'
+      r' is 0\.99 of the energy of the sum, above 0\.5\. Raise `modulus` to'
+      r' (\d+) or more, or lower `num_clients`\.$',
+      text,
+      re.MULTILINE,
+    )
+    self.assertIsNotNone(found, text)
+    self.assertEqual(int(found[1]), table.smallest_modulus(1000))
+
+
+if __name__ == '__main__':
+  absltest.main()

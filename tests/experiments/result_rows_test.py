@@ -1,0 +1,140 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+import json
+import multiprocessing
+import os
+
+from absl.testing import absltest
+import numpy as np
+
+from experiments.common import result_rows
+
+
+def _round(run, number, **extra):
+  return {'kind': 'round', 'run': run, 'round': number, **extra}
+
+
+def _append_many(path, run, count):
+  file = result_rows.ResultsFile(path)
+  for i in range(count):
+    file.append(_round(run, i, filler='x' * 2000))
+
+
+class ResultsFileTest(absltest.TestCase):
+  def setUp(self):
+    super().setUp()
+    self._path = os.path.join(self.create_tempdir().full_path, 'r.jsonl')
+    self._file = result_rows.ResultsFile(self._path)
+
+  def _numbers(self):
+    return [r['round'] for r in self._file.rows()]
+
+  def test_rows_come_back_in_order(self):
+    for i in range(3):
+      self._file.append(_round('a', i))
+    self.assertEqual(self._numbers(), [0, 1, 2])
+
+  def test_a_torn_last_line_is_skipped_and_then_replaced(self):
+    self._file.append(_round('a', 0))
+    whole = json.dumps(_round('a', 1)).encode() + b'\n'
+    for cut in range(1, len(whole)):
+      with self.subTest(cut=cut):
+        with open(self._path, 'rb+') as f:
+          f.seek(0, os.SEEK_END)
+          f.write(whole[:cut])
+        self.assertEqual(self._numbers(), [0])
+        self._file.append(_round('a', 1))
+        self.assertEqual(self._numbers(), [0, 1])
+        self.assertEqual(self._file.drop_rounds_after('a', 0), 1)
+
+  def test_a_file_that_is_one_torn_line_starts_anew(self):
+    with open(self._path, 'wb') as f:
+      f.write(b'{"ki')
+    self._file.append(_round('a', 0))
+    self.assertEqual(self._numbers(), [0])
+
+  def test_a_broken_line_in_the_middle_is_named(self):
+    with open(self._path, 'wb') as f:
+      f.write(b'{"round": 1}\nnonsense\n{"round": 2}\n')
+    with self.assertRaisesRegex(ValueError, '^Line 2 of .* found b.nonsense'):
+      self._file.rows()
+
+  def test_dropping_rounds_leaves_other_runs_and_descriptions(self):
+    self._file.append({'kind': 'run', 'run': 'a', 'config': {}})
+    for i in (1, 2, 3):
+      self._file.append(_round('a', i))
+      self._file.append(_round('b', i))
+    self.assertEqual(self._file.drop_rounds_after('a', 1), 2)
+    self.assertEqual(self._file.rounds('a'), [1])
+    self.assertEqual(self._file.rounds('b'), [1, 2, 3])
+    self.assertTrue(self._file.has_run('a'))
+
+  def test_two_processes_do_not_interleave(self):
+    context = multiprocessing.get_context('spawn')
+    processes = [
+      context.Process(target=_append_many, args=(self._path, run, 40))
+      for run in 'ab'
+    ]
+    for process in processes:
+      process.start()
+    for process in processes:
+      process.join()
+      self.assertEqual(process.exitcode, 0)
+    self.assertEqual(self._file.rounds('a'), list(range(40)))
+    self.assertEqual(self._file.rounds('b'), list(range(40)))
+
+  def test_values_of_numpy_and_non_finite_floats_are_written(self):
+    self._file.append(
+      {
+        'a': np.float32(0.5),
+        'b': np.arange(2),
+        'c': float('nan'),
+        'd': np.inf,
+        'e': (np.int64(3), True),
+      }
+    )
+    self.assertEqual(
+      self._file.rows(),
+      [{'a': 0.5, 'b': [0, 1], 'c': 'nan', 'd': 'inf', 'e': [3, True]}],
+    )
+
+  def test_read_joins_rows_with_their_config(self):
+    self._file.append({'kind': 'run', 'run': 'a', 'config': {'seed': 1}})
+    self._file.append(_round('a', 1))
+    self.assertEqual(
+      result_rows.read(self._path), [_round('a', 1, config={'seed': 1})]
+    )
+
+
+class RunNameTest(absltest.TestCase):
+  def test_every_setting_counts(self):
+    config = {
+      'dataset': 'digits',
+      'aggregator': 'autotuned:modulus=16',
+      'seed': 1,
+      'width': 1.0,
+    }
+    name = result_rows.run_name(config)
+    self.assertStartsWith(name, 'digits-autotuned_modulus_16-seed1-')
+    self.assertEqual(name, result_rows.run_name(dict(reversed(config.items()))))
+    self.assertNotEqual(name, result_rows.run_name({**config, 'width': 0.5}))
+
+
+class EnvironmentTest(absltest.TestCase):
+  def test_names_versions_but_not_the_host(self):
+    found = result_rows.environment()
+    self.assertEqual(found['tensorflow_federated'], '0.87.0')
+    self.assertNotIn(os.uname().nodename, json.dumps(found))
+    for key in (
+      'package',
+      'tensorflow',
+      'numpy',
+      'python',
+      'commit',
+      'machine',
+    ):
+      self.assertNotEmpty(found[key])
+
+
+if __name__ == '__main__':
+  absltest.main()

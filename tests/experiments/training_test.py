@@ -1,0 +1,214 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+import dataclasses
+import multiprocessing
+import os
+import signal
+import time
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import pytest
+import tensorflow_federated as tff
+
+from experiments.common import result_rows
+from experiments.training import sweep
+from experiments.training import trainer
+from tff_autotune_secagg import simulation
+
+# Dither draws nothing but from the stored seed: rows repeat bit for bit.
+_CONFIG = trainer.smoke(
+  trainer.Config(
+    dataset='digits',
+    model='logistic',
+    num_clients=4,
+    clients_per_round=2,
+    aggregator='autotuned:modulus=256,rounding=dither,zeroing=false',
+  )
+)
+_CONFIG = dataclasses.replace(_CONFIG, num_rounds=7, eval_every=2)
+
+
+def _numbers(rows):
+  """Rows without what differs between two runs of the same numbers."""
+  dropped = ('wall_seconds', 'run', 'kind', 'config')
+  return [{k: v for k, v in r.items() if k not in dropped} for r in rows]
+
+
+def _sweep(folder, config=_CONFIG):
+  return sweep.Sweep(
+    [config],
+    output_dir=folder,
+    checkpoint_every=3,
+    tensorboard=False,
+    quiet=True,
+  )
+
+
+def _run_sweep(folder):
+  _sweep(folder).run()
+
+
+class ConfigTest(parameterized.TestCase):
+  @parameterized.named_parameters(
+    (
+      'rounds',
+      dict(num_rounds=0),
+      r'`num_rounds` must be an int of at least 1, found 0\.',
+    ),
+    (
+      'clients',
+      dict(num_clients=5, clients_per_round=6),
+      r'`clients_per_round` must be at most `num_clients`, found 6 and 5\.',
+    ),
+    (
+      'partition',
+      dict(partition='random'),
+      r"`partition` must be 'iid' or 'dirichlet', found 'random'\.",
+    ),
+    ('aggregator', dict(aggregator='sum'), '`aggregator` must be one of .*'),
+  )
+  def test_wrong_settings_are_refused(self, changes, message):
+    with self.assertRaisesRegex(ValueError, f'^{message}$'):
+      dataclasses.replace(_CONFIG, **changes)
+
+
+class SamplingTest(absltest.TestCase):
+  def test_clients_of_a_round_depend_on_seed_and_round_only(self):
+    config = dataclasses.replace(_CONFIG, num_clients=50, clients_per_round=20)
+    other = dataclasses.replace(config, aggregator='plain_mean', num_rounds=99)
+    for round_num in (1, 2):
+      drawn = trainer.sample_clients(config, round_num)
+      self.assertLen(set(drawn), 20)
+      np.testing.assert_array_equal(
+        drawn, trainer.sample_clients(other, round_num)
+      )
+    self.assertFalse(
+      np.array_equal(
+        trainer.sample_clients(config, 1),
+        trainer.sample_clients(config, 2),
+      )
+    )
+
+
+class MeasurementTest(absltest.TestCase):
+  def test_flat_keys_and_only_small_numbers(self):
+    flat = trainer.scalar_measurements(
+      {
+        'a': {'b': np.float32(1.5), 'c': ()},
+        'd': np.arange(3),
+        'e': np.zeros(100),
+        'f': b'text',
+        'g': True,
+      }
+    )
+    self.assertEqual(flat, {'a/b': 1.5, 'd': [0, 1, 2], 'g': True})
+
+  def test_find_takes_the_last_part_of_a_key(self):
+    row = {'aggregator': {'x/bin_size': 2.0, 'bin': 1.0}}
+    self.assertEqual(trainer.find(row, 'bin_size'), 2.0)
+    self.assertIsNone(trainer.find(row, 'size'))
+
+
+class WorkersTest(absltest.TestCase):
+  def test_a_worker_that_does_not_answer_is_named(self):
+    folder = self.create_tempdir().full_path
+    runs = sweep.Sweep(
+      [_CONFIG], output_dir=folder, quiet=True, workers=['127.0.0.1:1']
+    )
+    with self.assertRaisesRegex(SystemExit, '^--workers: .*127.0.0.1:1'):
+      runs.run()
+
+  def test_a_malformed_address_is_named(self):
+    folder = self.create_tempdir().full_path
+    runs = sweep.Sweep(
+      [_CONFIG], output_dir=folder, quiet=True, workers=['nonsense']
+    )
+    with self.assertRaisesRegex(SystemExit, '^--workers: .*nonsense'):
+      runs.run()
+
+
+@pytest.mark.slow
+class ResumeTest(absltest.TestCase):
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    simulation.set_local_context()
+    data = trainer.load_data(_CONFIG)
+    cls._undisturbed = _numbers(trainer.run(_CONFIG, data))
+
+  def setUp(self):
+    super().setUp()
+    # A sweep closes the context that it finds.
+    simulation.set_local_context()
+    self.addCleanup(simulation.close)
+
+  def test_rows_hold_the_numbers_of_each_round(self):
+    self.assertEqual([r['round'] for r in self._undisturbed], list(range(1, 8)))
+    # Evaluated every other round, and after the last.
+    self.assertEqual(
+      [r['round'] for r in self._undisturbed if 'test_accuracy' in r],
+      [2, 4, 6, 7],
+    )
+    for row in self._undisturbed:
+      self.assertEqual(row['bits_per_coordinate'], 8)
+      self.assertEqual(
+        row['bytes_per_client'],
+        trainer.find(row, 'bytes_per_client'),
+      )
+
+  def test_stopping_anywhere_and_continuing_gives_the_same_rows(self):
+    folder = self.create_tempdir().full_path
+    data = trainer.load_data(_CONFIG)
+    manager = tff.program.FileProgramStateManager(folder, keep_total=2)
+    taken = {}
+    # As killed in round 2, before any checkpoint, then in round 5, after the
+    # checkpoint of round 3 and two more rows, then not at all.
+    for stop in (2, 5, 7):
+      for row in trainer.run(
+        _CONFIG, data, state_manager=manager, checkpoint_every=3
+      ):
+        taken[row['round']] = row
+        if row['round'] == stop:
+          break
+    self.assertEqual(
+      _numbers(taken[r] for r in sorted(taken)), self._undisturbed
+    )
+
+  def test_a_killed_process_is_continued_without_a_gap_or_a_doubled_row(self):
+    folder = self.create_tempdir().full_path
+    path = os.path.join(folder, sweep.RESULTS_NAME)
+    process = multiprocessing.get_context('spawn').Process(
+      target=_run_sweep, args=(folder,)
+    )
+    process.start()
+    # Row 4 follows the first checkpoint. If the process is faster than the
+    # look at its file, it is killed later or ends: the claim is the same.
+    while process.is_alive() and len(result_rows.ResultsFile(path).rows()) < 5:
+      time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    with open(path, 'ab') as f:
+      f.write(b'{"kind": "round", "ru')  # As if killed while writing.
+    self.assertEqual(_sweep(folder).run(), 0)
+    rows = result_rows.read(path)
+    self.assertEqual(_numbers(rows), self._undisturbed)
+    # Nothing is left to do, and doing it changes nothing.
+    self.assertEqual(_sweep(folder).run(), 0)
+    self.assertEqual(result_rows.read(path), rows)
+    # A checkpoint whose rows were lost is refused.
+    with open(path) as f:
+      lines = f.readlines()
+    with open(path, 'w') as f:
+      f.writelines(lines[:3])
+    with self.assertRaisesRegex(
+      ValueError,
+      '^The checkpoint of round 7 in .* must come with the rows '
+      'of all rounds before it in .*, found 2 rows[.] Restore the file',
+    ):
+      _sweep(folder).run()
+
+
+if __name__ == '__main__':
+  absltest.main()

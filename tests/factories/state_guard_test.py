@@ -1,0 +1,41 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of `_settings`; how users see a refusal is in the factories' tests."""
+
+import collections
+
+from absl.testing import absltest
+import tensorflow as tf
+
+from tff_autotune_secagg.factories import state_guard
+
+_SETTINGS = collections.OrderedDict(modulus=256, dither=0)
+
+
+@tf.function
+def _checked(state):
+  return state_guard.checked(state, _SETTINGS, 'Factory')
+
+
+class SettingsTest(absltest.TestCase):
+  def test_state_is_named_int64_scalars_and_passes_its_own_check(self):
+    state = state_guard.as_state(_SETTINGS)
+    self.assertSequenceEqual(list(state), ['modulus', 'dither'])
+    for result in (state, _checked(state)):
+      self.assertEqual([int(x) for x in result.values()], [256, 0])
+      self.assertEqual({x.dtype for x in result.values()}, {tf.int64})
+
+  def test_refuses_any_other_setting_when_run(self):
+    for name, found in (('modulus', 16), ('dither', 1)):
+      state = state_guard.as_state(dict(_SETTINGS, **{name: found}))
+      with self.assertRaisesRegex(
+        tf.errors.InvalidArgumentError,
+        rf'The state was written with `{name}` {found}, but this Factory has'
+        rf' `{name}` {_SETTINGS[name]}: start from `initialize\(\)` or use the'
+        r' settings of the checkpoint\.',
+      ):
+        _checked(state)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,247 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import functools
+import math
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scipy import optimize
+from scipy import stats
+import tensorflow as tf
+
+from tests import reference
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import quantization
+
+_STOCHASTIC = quantization.Rounding.STOCHASTIC
+_DITHER = quantization.Rounding.DITHER
+_POSTERIOR = quantization.Decoding.POSTERIOR_MEAN
+_CENTRED = quantization.Decoding.CENTRED
+
+
+def _float64(x):
+  return tf.constant(x, tf.float64)
+
+
+def _design_nmse(r, num_clients, modulus, variance=1 / 6):
+  """4 r^2 (beta + 2 Q(r)) / (1 - 4 r^2 beta) of centred decoding."""
+  beta = num_clients * variance / modulus**2
+  return 4 * r**2 * (beta + 2 * stats.norm.sf(r)) / (1 - 4 * r**2 * beta)
+
+
+class WrapErrorTest(parameterized.TestCase):
+  @parameterized.product(
+    half_period=(0.3, 0.525, 1.0, 2.0, 3.33, 5.0, 8.01),
+    decoding=(_POSTERIOR, _CENTRED),
+  )
+  def test_is_the_error_of_a_unit_normal(self, half_period, decoding):
+    expected = reference.wrapped_error(half_period, decoding is _CENTRED)
+    found = float(operating_point.wrap_error(_float64(half_period), decoding))
+    # Interpolated in ln, in steps of 0.05 of r.
+    np.testing.assert_allclose(found, expected, rtol=6e-3)
+
+  def test_stays_in_range_beyond_its_table(self):
+    for decoding in (_POSTERIOR, _CENTRED):
+      found = operating_point.wrap_error(
+        _float64([0.0, 1e-9, 50.0, 1e9]), decoding
+      )
+      self.assertTrue(np.all(np.isfinite(found.numpy())))
+      self.assertTrue(np.all(found.numpy()[2:] < 1e-20))
+    found = operating_point.wrap_error(_float64([0.0, 0.2, 0.7]), _POSTERIOR)
+    self.assertTrue(np.all(found.numpy() <= 1 + 1e-9))
+
+
+@functools.lru_cache(maxsize=None)
+def _operation(rounding):
+  """`operation`, traced once for all counts and moduli."""
+  return tf.function(
+    lambda r, n, k: operating_point.operation(r, n, k, rounding),
+    autograph=False,
+  )
+
+
+@functools.lru_cache(maxsize=None)
+def _shortage(wrap_probability, rounding):
+  """`shortage`, traced once for all counts and moduli."""
+  return tf.function(
+    lambda n, k: operating_point.shortage(
+      n, k, wrap_probability, rounding, _POSTERIOR
+    ),
+    autograph=False,
+  )
+
+
+class OperationTest(parameterized.TestCase):
+  @parameterized.product(
+    modulus=(4, 16, 256, 65536), num_clients=(1.0, 10.0, 1000.0)
+  )
+  def test_solves_its_equation(self, modulus, num_clients):
+    half_periods = np.array([1.0, 3.0, 6.0])
+    found = _operation(_STOCHASTIC)(
+      _float64(half_periods), _float64(num_clients), _float64(modulus)
+    )
+    for index, b in enumerate(found.bin_per_stddev.numpy()):
+      noise = (
+        num_clients
+        * b**2
+        * reference.stochastic_variance(1 / (math.sqrt(num_clients) * b))
+      )
+      np.testing.assert_allclose(
+        modulus * b / 2, half_periods[index] * math.sqrt(1 + noise), rtol=1e-3
+      )
+      np.testing.assert_allclose(
+        float(found.noise_share[index]), noise / (1 + noise), rtol=1e-3
+      )
+
+  def test_closed_form_where_the_rounding_variance_is_constant(self):
+    found = operating_point.operation(
+      _float64(4.0), _float64(10.0), 256, _STOCHASTIC
+    )
+    expected = 8.0 / math.sqrt(256**2 - 64.0 * 10 / 6)
+    np.testing.assert_allclose(float(found.bin_per_stddev), expected, rtol=1e-7)
+
+  @parameterized.product(modulus=(2, 3, 16, 256), num_clients=(1.0, 100.0))
+  def test_dither_keeps_clients_half_a_bin_wide(self, modulus, num_clients):
+    found = _operation(_DITHER)(
+      _float64([0.5, 3.0, 9.0]), _float64(num_clients), _float64(modulus)
+    )
+    spreads = 1 / (found.bin_per_stddev.numpy() * math.sqrt(num_clients))
+    self.assertTrue(np.all(spreads > 0.5 - 1e-9))
+    self.assertTrue(np.all(found.half_period.numpy() <= [0.51, 3.01, 9.01]))
+
+
+class BestTest(parameterized.TestCase):
+  @parameterized.product(modulus=(64, 256, 4096), num_clients=(1, 10, 100))
+  def test_centred_optimum_without_drift_is_the_closed_one(
+    self, modulus, num_clients
+  ):
+    best = optimize.minimize_scalar(
+      _design_nmse,
+      bounds=(1.0, 9.0),
+      args=(num_clients, modulus),
+      method='bounded',
+    )
+    found = planning.predicted_nmse(
+      num_clients=num_clients, modulus=modulus, decoding=_CENTRED, drift=0.0
+    )
+    np.testing.assert_allclose(found, best.fun, rtol=0.01)
+    alpha = planning.optimal_wrap_probability(
+      num_clients=num_clients, modulus=modulus, decoding=_CENTRED, drift=0.0
+    )
+    half_period = operating_point.half_period_for(alpha)
+    # The error is flat around its least, to which the grid is 0.05 wide.
+    self.assertLess(abs(half_period - best.x), 0.08)
+    beta = num_clients / 6 / modulus**2
+    left = best.x * stats.norm.pdf(best.x) * (1 - 4 * best.x**2 * beta)
+    right = beta + 2 * stats.norm.sf(best.x)
+    np.testing.assert_allclose(left, right, rtol=1e-3)
+
+  @parameterized.product(rounding=(_STOCHASTIC, _DITHER), num_clients=(1, 10))
+  def test_automatic_is_never_worse_than_a_fixed_alpha(
+    self, rounding, num_clients
+  ):
+    for modulus in (16, 64, 256, 4096):
+      options = dict(
+        num_clients=num_clients, modulus=modulus, rounding=rounding
+      )
+      best = planning.predicted_nmse(drift=0.0, **options)
+      for alpha in (1e-2, 1e-3, 1e-4, 1e-6):
+        other = planning.predicted_nmse(wrap_probability=alpha, **options)
+        self.assertLess(best, other * 1.001)
+
+  def test_a_drift_margin_widens_the_period_and_costs_little(self):
+    options = dict(num_clients=10, modulus=256)
+    alphas = [
+      planning.optimal_wrap_probability(drift=d, **options)
+      for d in (0.0, 0.1, 0.5)
+    ]
+    self.assertGreater(alphas[0], alphas[1])
+    self.assertGreater(alphas[1], alphas[2])
+    errors = [planning.predicted_nmse(drift=d, **options) for d in (0.0, 0.1)]
+    self.assertLess(errors[1], 1.15 * errors[0])
+
+  @parameterized.product(modulus=(2, 3, 4, 7, 2**30), num_clients=(1, 10**6))
+  def test_extremes_are_finite(self, modulus, num_clients):
+    for rounding in quantization.Rounding:
+      for decoding in quantization.Decoding:
+        options = dict(
+          num_clients=num_clients,
+          modulus=modulus,
+          rounding=rounding,
+          decoding=decoding,
+        )
+        for alpha in (None, 1e-9, 0.999):
+          error = planning.predicted_nmse(wrap_probability=alpha, **options)
+          self.assertTrue(math.isfinite(error))
+          self.assertGreater(error, 0.0)
+          if decoding is _POSTERIOR:
+            self.assertLess(error, 1 + 1e-9)
+        alpha = planning.optimal_wrap_probability(**options)
+        self.assertBetween(alpha, 0.0, 1.0)
+
+
+class BoundTest(parameterized.TestCase):
+  @parameterized.parameters((_STOCHASTIC, 2.1), (_DITHER, 1.7))
+  def test_bits_above_the_lattice_bound_at_256_and_10(self, rounding, limit):
+    error = planning.predicted_nmse(
+      num_clients=10, modulus=256, rounding=rounding
+    )
+    self.assertLess(reference.lattice_bound_bits(error, 10, 256), limit)
+
+  def test_bits_above_the_lattice_bound_up_to_65536(self):
+    for bits in range(2, 17):
+      for num_clients in (1, 10, 100, 1000):
+        error = planning.predicted_nmse(
+          num_clients=num_clients, modulus=2**bits
+        )
+        above = reference.lattice_bound_bits(error, num_clients, 2**bits)
+        self.assertLess(above, 2.9)
+
+  def test_rule_of_thumb_half_a_bit_per_doubling(self):
+    for num_clients in (4, 64, 1024):
+      error = planning.predicted_nmse(num_clients=num_clients, modulus=2**14)
+      more = planning.predicted_nmse(num_clients=4 * num_clients, modulus=2**15)
+      np.testing.assert_allclose(more, error, rtol=0.1)
+
+
+class ShortageTest(parameterized.TestCase):
+  def _reasons(self, num_clients, modulus, alpha=None, rounding=_STOCHASTIC):
+    found = _shortage(alpha, rounding)(
+      _float64(float(num_clients)), _float64(float(modulus))
+    )
+    return tuple(bool(reason) for reason in found)
+
+  def test_error(self):
+    self.assertEqual(self._reasons(10, 256), (False, False, False))
+    self.assertEqual(self._reasons(100, 16)[0], True)
+    self.assertEqual(self._reasons(0, 256), (False, False, False))
+
+  @parameterized.parameters(1e-2, 1e-3, 1e-4)
+  def test_rule_diverges_at_the_stated_modulus(self, alpha):
+    for num_clients in (1, 10, 1000):
+      for rounding, variance in ((_STOCHASTIC, 1 / 6), (_DITHER, 1 / 12)):
+        z = stats.norm.isf(alpha / 2)
+        limit = 1 + 2 * z * math.sqrt(num_clients * variance)
+        for modulus in (math.floor(limit), math.floor(limit) + 1):
+          found = self._reasons(num_clients, modulus, alpha, rounding)[1]
+          self.assertEqual(found, modulus <= limit)
+
+  def test_dither_needs_clients_a_bin_wide(self):
+    self.assertFalse(self._reasons(1, 4, rounding=_DITHER)[2])
+    for num_clients in (2, 10, 100):
+      r = operating_point.half_period_for(
+        planning.optimal_wrap_probability(
+          num_clients=num_clients, modulus=64, rounding=_DITHER, drift=0.0
+        )
+      )
+      expected = 64 < 2 * r * math.sqrt(num_clients)
+      found = self._reasons(num_clients, 64, rounding=_DITHER)[2]
+      self.assertEqual(found, expected)
+    self.assertTrue(self._reasons(100, 64, rounding=_DITHER)[2])
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,151 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the sdist and of the wheel that is built from it."""
+
+import ast
+import email
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+
+from absl.testing import absltest
+
+from tff_autotune_secagg import _tff_version
+from tff_autotune_secagg import _version
+
+_PROJECT = pathlib.Path(__file__).parent.parent
+_NAME = f'tff_autotune_secagg-{_version.__version__}'
+
+
+def _is_standard(module: str) -> bool:
+  """Whether a top-level module is one of Python's own."""
+  spec = importlib.util.find_spec(module)
+  origin = (spec and spec.origin) or ''
+  return origin in ('built-in', 'frozen') or (
+    origin.startswith(sysconfig.get_path('stdlib'))
+    and '-packages' not in origin
+  )
+
+
+class PackagingTest(absltest.TestCase):
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    # In a copy: setuptools leaves folders beside setup.py.
+    folder = pathlib.Path(absltest.get_default_test_tmpdir()) / 'packaging'
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(
+      _PROJECT / 'tff_autotune_secagg',
+      folder / 'tff_autotune_secagg',
+      ignore=shutil.ignore_patterns('__pycache__'),
+    )
+    for name in ('LICENSE', 'README.md', 'pyproject.toml', 'setup.py'):
+      shutil.copy(_PROJECT / name, folder / name)
+    cls.addClassCleanup(shutil.rmtree, folder)
+    process = subprocess.run(
+      # Without isolation nothing is fetched. The wheel is made from the sdist.
+      [sys.executable, '-m', 'build', '--no-isolation'],
+      cwd=folder,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      text=True,
+      check=False,
+    )
+    if process.returncode:
+      raise AssertionError(process.stdout)
+    cls._output = process.stdout
+    with tarfile.open(folder / 'dist' / f'{_NAME}.tar.gz') as sdist:
+      cls._sdist_names = set(sdist.getnames())
+    with zipfile.ZipFile(
+      folder / 'dist' / f'{_NAME}-py3-none-any.whl'
+    ) as wheel:
+      cls._wheel_names = set(wheel.namelist())
+      cls._metadata = email.message_from_bytes(
+        wheel.read(f'{_NAME}.dist-info/METADATA')
+      )
+
+  def test_wheel_holds_the_package_and_nothing_else(self):
+    modules = {
+      f'tff_autotune_secagg/{path.name}'
+      for path in (_PROJECT / 'tff_autotune_secagg').glob('*.py')
+    }
+    installed = {
+      name for name in self._wheel_names if '.dist-info/' not in name
+    }
+    self.assertEqual(installed, modules | {'tff_autotune_secagg/py.typed'})
+
+  def test_wheel_and_sdist_hold_the_license(self):
+    # Setuptools from 77 on puts it into a folder `licenses`.
+    self.assertIn(
+      f'{_NAME}.dist-info/LICENSE',
+      {name.replace('/licenses/', '/') for name in self._wheel_names},
+    )
+    self.assertIn(f'{_NAME}/LICENSE', self._sdist_names)
+
+  def test_sdist_holds_what_the_wheel_is_built_from(self):
+    for name in (
+      'README.md',
+      'pyproject.toml',
+      'setup.py',
+      'tff_autotune_secagg/_version.py',
+      'tff_autotune_secagg/py.typed',
+    ):
+      self.assertIn(f'{_NAME}/{name}', self._sdist_names)
+
+  def test_metadata(self):
+    self.assertEqual(self._metadata['Name'], 'tff_autotune_secagg')
+    self.assertEqual(self._metadata['Version'], _version.__version__)
+    self.assertEqual(
+      set(self._metadata['Requires-Python'].split(',')), {'>=3.9', '<3.12'}
+    )
+    self.assertEqual(self._metadata['License'], 'Apache-2.0')
+    self.assertIn(
+      f'tensorflow-federated=={_tff_version.TFF_VERSION}',
+      self._metadata.get_all('Requires-Dist'),
+    )
+    self.assertEqual(
+      self._metadata.get_payload(decode=True).decode('utf-8'),
+      (_PROJECT / 'README.md').read_text(encoding='utf-8'),
+    )
+
+  def test_build_warns_of_nothing(self):
+    self.assertNotIn('Warning', self._output)
+
+
+class DependencyTest(absltest.TestCase):
+  def test_every_foreign_import_is_required_by_the_package(self):
+    distributions = {
+      'absl': 'absl-py',
+      'grpc': 'grpcio',
+      'numpy': 'numpy',
+      'scipy': 'scipy',
+      'tensorflow': 'tensorflow',
+      'tensorflow_federated': 'tensorflow-federated',
+      'tensorflow_model_optimization': 'tensorflow-model-optimization',
+      'tree': 'dm-tree',
+    }
+    setup = (_PROJECT / 'setup.py').read_text()
+    required = setup.partition('install_requires=')[2].partition(']')[0]
+    for path in sorted((_PROJECT / 'tff_autotune_secagg').glob('*.py')):
+      for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+          modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+          modules = [node.module]
+        else:
+          continue
+        for root in {module.partition('.')[0] for module in modules}:
+          if root == 'tff_autotune_secagg' or _is_standard(root):
+            continue
+          with self.subTest(f'{path.name} imports {root}'):
+            self.assertIn(root, distributions)
+            self.assertRegex(required, rf"'{distributions[root]}['=]")
+
+
+if __name__ == '__main__':
+  absltest.main()

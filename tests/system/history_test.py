@@ -1,0 +1,332 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Many rounds in a row through the factories' own TensorFlow functions."""
+
+import functools
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+
+from experiments.error_table import sum_simulation
+from tests import stat_checks
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import quantization
+
+_STOCHASTIC = quantization.Rounding.STOCHASTIC
+_DITHER = quantization.Rounding.DITHER
+_DIM = 4096
+_SCALES = 10.0 ** np.linspace(-9, 4, 40)
+
+
+@functools.lru_cache(maxsize=None)
+def _traced(modulus, rounding, dim, **options):
+  return sum_simulation.SumSimulation(
+    modulus=modulus, dim=dim, rounding=rounding, **options
+  )
+
+
+def _simulation(modulus, rounding=_STOCHASTIC, dim=_DIM, **options):
+  """A fresh simulation; servers of one setting are traced once."""
+  simulation = _traced(modulus, rounding, dim, **options)
+  simulation.reset(seed=0)
+  return simulation
+
+
+@functools.lru_cache(maxsize=None)
+def _clients(num_clients, dim=_DIM, seed=1):
+  """Orthogonal normal clients whose sum has unit variance, and their sum."""
+  rows = sum_simulation.orthogonal_clients(
+    np.random.default_rng(seed), num_clients, dim
+  )
+  return rows, rows.sum(axis=0, dtype=np.float64)
+
+
+# Five standard errors of the NMSE of a result that is nearly noise: the error's
+# energy is a sum of squares, the energy of the true sum is exact.
+_SAMPLING_ERROR = 5 * np.sqrt(2 / _DIM)
+
+
+class ColdStartTest(parameterized.TestCase):
+  @parameterized.parameters(
+    (4, 1, _STOCHASTIC, 2**14),
+    (16, 10, _STOCHASTIC, _DIM),
+    (256, 10, _STOCHASTIC, _DIM),
+    (65536, 10, _STOCHASTIC, _DIM),
+    (16, 1, _DITHER, _DIM),
+    (256, 10, _DITHER, _DIM),
+    (256, 100, _DITHER, _DIM),
+  )
+  def test_forty_scales_over_thirteen_decades(
+    self, modulus, num_clients, rounding, dim
+  ):
+    simulation = _simulation(modulus, rounding, dim)
+    rows, total = _clients(num_clients, dim)
+    errors = []
+    for scale in _SCALES:
+      simulation.reset()
+      scaled = rows * np.float32(scale)
+      errors.append(
+        [simulation.run_round(scaled, total * scale).nmse for _ in range(4)]
+      )
+    errors = np.array(errors)
+    predicted = planning.predicted_nmse(
+      num_clients=num_clients, modulus=modulus, rounding=rounding
+    )
+    self.assertLess(errors.max(), 1 + _SAMPLING_ERROR)
+    steady = errors[:, 3:].mean()
+    # Few wraps in 4096 entries make single rounds scatter by this factor.
+    scatter = 1 + 5 * errors[:, 3:].std() / steady
+    if predicted <= 0.05:
+      self.assertLess(errors[:, 1].max(), 4 * steady)
+      self.assertLess(errors[:, 2].mean(), 1.25 * steady)
+      self.assertLess(errors[:, 2].max(), 1.25 * scatter * steady)
+    else:
+      self.assertLess(errors[:, 3:].max(), 0.5)
+    self.assertLess(abs(steady / predicted - 1), 0.15)
+
+  def test_a_modulus_far_too_small_costs_no_more_than_the_round(self):
+    simulation = _simulation(4)
+    rows, total = _clients(100)
+    for scale in _SCALES[::8]:
+      simulation.reset()
+      for _ in range(5):
+        found = simulation.run_round(rows * np.float32(scale), total * scale)
+        self.assertLess(found.nmse, 1 + _SAMPLING_ERROR)
+
+
+class ChangeTest(parameterized.TestCase):
+  def _settle(self, simulation, rows, total):
+    simulation.reset()
+    for _ in range(4):
+      found = simulation.run_round(rows, total)
+    return found.nmse
+
+  def _assert_recovers(self, simulation, rows, total, steady, rounds=2):
+    for _ in range(rounds):
+      found = simulation.run_round(rows, total)
+      self.assertLess(found.nmse, 1 + _SAMPLING_ERROR)
+    found = simulation.run_round(rows, total)
+    self.assertLess(found.nmse, 1.5 * steady)
+
+  @parameterized.product(
+    rounding=(_STOCHASTIC, _DITHER),
+    jump=(
+      (64, 1e-3),
+      (64, 1e3),
+      (256, 1e-3),
+      (256, 1e3),
+      (256, 1e-6),
+      (256, 1e6),
+      (256, 0.1),
+      (256, 10.0),
+    ),
+  )
+  def test_recovers_from_a_jump_within_two_rounds(self, rounding, jump):
+    modulus, factor = jump
+    simulation = _simulation(modulus, rounding)
+    base = np.float32(0.01)  # A millionfold stays within the ladder's reach.
+    rows, total = (base * part for part in _clients(10))
+    steady = self._settle(simulation, rows, total)
+    self._assert_recovers(
+      simulation, rows * np.float32(factor), total * factor, steady
+    )
+
+  @parameterized.parameters(_STOCHASTIC, _DITHER)
+  def test_cohorts_that_change_tenfold(self, rounding):
+    simulation = _simulation(256, rounding)
+    rows, total = _clients(10)
+    many, many_total = _clients(100)
+    steady = self._settle(simulation, rows, total)
+    scale = np.float32(np.sqrt(10))  # Clients of the same size as before.
+    many_steady = 10 * steady
+    self._assert_recovers(
+      simulation, many * scale, many_total * scale, many_steady
+    )
+    self._assert_recovers(simulation, rows, total, steady)
+
+  @parameterized.product(rounding=(_STOCHASTIC, _DITHER), size=(1e3, 1e6))
+  def test_one_client_far_larger_for_one_round(self, rounding, size):
+    simulation = _simulation(256, rounding)
+    rows, total = _clients(10)
+    steady = self._settle(simulation, rows, total)
+    outlier = rows.copy()
+    outlier[3] *= np.float32(size)
+    found = simulation.run_round(outlier)
+    self.assertLess(found.nmse, 1 + _SAMPLING_ERROR)
+    self._assert_recovers(simulation, rows, total, steady)
+
+  @parameterized.parameters(_STOCHASTIC, _DITHER)
+  def test_one_dominant_client_for_good(self, rounding):
+    # Breaks the assumption of equal clients: the nine others round with less
+    # noise than is taken off, never with more.
+    simulation = _simulation(256, rounding)
+    rows, _ = _clients(10)
+    uneven = rows.copy()
+    uneven[0] *= np.float32(30)
+    predicted = planning.predicted_nmse(
+      num_clients=10, modulus=256, rounding=rounding
+    )
+    simulation.reset()
+    errors = [simulation.run_round(uneven).nmse for _ in range(6)]
+    self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
+    self.assertLess(np.mean(errors[3:]), 1.3 * predicted)
+
+
+class EdgeTest(parameterized.TestCase):
+  @parameterized.parameters(_STOCHASTIC, _DITHER)
+  def test_rounds_of_zeros_and_without_clients(self, rounding):
+    simulation = _simulation(256, rounding)
+    rows, total = _clients(10)
+    nothing = np.zeros((0, _DIM), np.float32)
+    simulation.reset()
+    for empty in (nothing, 0 * rows):  # Before anything is known.
+      found = simulation.run_round(empty)
+      np.testing.assert_array_equal(found.result, np.zeros(_DIM))
+    for _ in range(3):
+      steady = simulation.run_round(rows, total).nmse
+    before = float(simulation.state['bin_size'])
+    for empty in (nothing, 0 * rows, nothing, 0 * rows):
+      found = simulation.run_round(empty)
+      np.testing.assert_array_equal(found.result, np.zeros(_DIM))
+      self.assertEqual(float(simulation.state['bin_size']), before)
+    found = simulation.run_round(rows, total)
+    self.assertLess(found.nmse, 1.5 * steady)
+
+  def test_aligned_clients_err_no_more_than_predicted(self):
+    for modulus in (64, 256):
+      simulation = _simulation(modulus)
+      simulation.reset()
+      rows = sum_simulation.aligned_clients(np.random.default_rng(5), 10, _DIM)
+      errors = [simulation.run_round(rows).nmse for _ in range(8)]
+      predicted = planning.predicted_nmse(num_clients=10, modulus=modulus)
+      self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
+      self.assertLess(np.mean(errors[3:]), 1.15 * predicted)
+
+  @parameterized.parameters(64, 256, 4096)
+  def test_identical_clients_under_dither_stay_bounded(self, modulus):
+    # What dither warns of: errors add coherently, up to n^2 b^2 / 12.
+    simulation = _simulation(modulus, _DITHER)
+    rows = sum_simulation.aligned_clients(np.random.default_rng(5), 10, _DIM)
+    predicted = planning.predicted_nmse(
+      num_clients=10, modulus=modulus, rounding=_DITHER
+    )
+    errors = [simulation.run_round(rows).nmse for _ in range(8)]
+    self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
+    self.assertGreater(np.mean(errors[4:]), 3 * predicted)
+    self.assertLess(np.mean(errors[4:]), 12 * predicted)
+
+  def test_uneven_clients_under_dither(self):
+    # At this modulus a bin is as wide as a client of the mean size, and small
+    # ones round alike. Taking them for independent, or all ten for alike, gives
+    # an error above 0.7.
+    simulation = _simulation(16, _DITHER)
+    errors, predicted = [], []
+    for seed in range(4):
+      rng = np.random.default_rng(seed)
+      sizes = rng.lognormal(0.0, 1.0, [10, 1])
+      sizes /= np.sqrt(np.sum(sizes**2))
+      rows = np.float32(sizes * rng.standard_normal([10, _DIM]))
+      simulation.reset()
+      found = [simulation.run_round(rows) for _ in range(12)]
+      errors.append([f.nmse for f in found])
+      predicted.append([f.predicted_nmse for f in found])
+    self.assertLess(np.max(errors), 1 + _SAMPLING_ERROR)
+    settled = np.mean(np.array(errors)[:, 4:])
+    self.assertLess(settled, 0.5)
+    self.assertLess(
+      abs(np.mean(np.array(predicted)[:, 4:]) / settled - 1), 0.25
+    )
+
+  def test_a_large_cohort_of_identical_clients_under_dither(self):
+    # Each client spreads over a third of a bin: errors of n^2 b^2 / 12, taken
+    # for signal, would be three times the sum.
+    simulation = _simulation(256, _DITHER)
+    rows = sum_simulation.aligned_clients(np.random.default_rng(5), 100, _DIM)
+    errors = [simulation.run_round(rows).nmse for _ in range(12)]
+    self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
+
+  @parameterized.product(num_repeats=(1, 2), modulus=(64, 256))
+  def test_sparse_updates(self, num_repeats, modulus):
+    simulation = _simulation(modulus, num_repeats=num_repeats)
+    rows = np.zeros((10, _DIM), np.float32)
+    rows[:, 17] = 3.0
+    errors = [simulation.run_round(rows).nmse for _ in range(6)]
+    self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
+    predicted = planning.predicted_nmse(num_clients=10, modulus=modulus)
+    # One rotation leaves entries of one size, maybe halfway between two bins:
+    # variance 1/4 for each client instead of 1/6.
+    self.assertLess(np.mean(errors[3:]), 1.8 * predicted)
+
+  def test_a_run_with_dither_repeats_bit_for_bit(self):
+    rows, total = _clients(10)
+    results = []
+    for _ in range(2):
+      simulation = _simulation(256, _DITHER)
+      results.append(
+        [simulation.run_round(rows, total).result for _ in range(2)]
+      )
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+class PaperRuleTest(parameterized.TestCase):
+  @parameterized.parameters(1e-2, 1e-3)
+  def test_reaches_the_wrap_probability_and_the_predicted_error(self, alpha):
+    simulation = _simulation(256, wrap_probability=alpha)
+    simulation.reset()
+    # Fresh vectors: what wraps is decided by the sum, not by the rounding.
+    found = [
+      simulation.run_round(*_clients(10, seed=seed)) for seed in range(43)
+    ][3:]
+    # The rule's r is z k / (k - 1), which lowers alpha by 3 to 5 %.
+    np.testing.assert_allclose(
+      np.mean([f.wrap_probability for f in found]), alpha, rtol=0.08
+    )
+    predicted = planning.predicted_nmse(
+      num_clients=10, modulus=256, wrap_probability=alpha
+    )
+    errors = [f.nmse for f in found]
+    tolerance = stat_checks.Z * stat_checks.mean_error(
+      np.std(errors), len(errors)
+    )
+    self.assertLess(abs(np.mean(errors) - predicted), tolerance)
+    # Negative control: the error of the next alpha is told apart.
+    other = planning.predicted_nmse(
+      num_clients=10, modulus=256, wrap_probability=alpha / 10
+    )
+    self.assertGreater(abs(np.mean(errors) - other), tolerance)
+
+  @parameterized.parameters(_STOCHASTIC, _DITHER)
+  def test_bin_size_stays_bounded_where_the_rule_diverges(self, rounding):
+    simulation = _simulation(16, rounding, wrap_probability=1e-4)
+    few, few_total = _clients(1)
+    simulation.reset()
+    for _ in range(3):
+      simulation.run_round(few, few_total)
+    many, many_total = _clients(100)
+    bins = []
+    for _ in range(12):
+      found = simulation.run_round(many, many_total)
+      bins.append(found.bin_size)
+      self.assertLess(found.nmse, 1 + _SAMPLING_ERROR)
+    self.assertLess(max(bins), 10.0)
+    for _ in range(4):
+      found = simulation.run_round(few, few_total)
+    self.assertLess(found.nmse, 0.1)
+
+
+class CentredTest(absltest.TestCase):
+  def test_cold_start_and_steady_state(self):
+    centred = quantization.Decoding.CENTRED
+    simulation = _simulation(256, decoding=centred)
+    rows, total = _clients(10)
+    errors = [simulation.run_round(rows, total).nmse for _ in range(8)]
+    predicted = planning.predicted_nmse(
+      num_clients=10, modulus=256, decoding=centred
+    )
+    self.assertLess(errors[0], 1 + _SAMPLING_ERROR)
+    self.assertLess(abs(np.mean(errors[3:]) / predicted - 1), 0.15)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,180 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Execution contexts in which the secure intrinsics run, without cryptography.
+
+TFF's default context cannot run a secure sum. The contexts set here replace
+each secure intrinsic by a plain computation with the same result, as TFF's test
+backend does. They show what a model trained under secure aggregation is like;
+they keep nothing secret. Secrecy is a matter of the runtime that a computation
+is deployed to.
+
+TFF keeps the default context per thread: call these functions in the thread
+that runs the computations.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Sequence
+import os
+from typing import Optional, Union
+
+import tensorflow_federated as tff
+
+from tff_autotune_secagg import _checks
+from tff_autotune_secagg.simulation import contexts
+from tff_autotune_secagg.simulation import remote_contexts
+from tff_autotune_secagg.simulation import worker_process
+
+_Backend = Union[contexts.LocalBackend, remote_contexts.RemoteBackend]
+_backend: Optional[_Backend] = None
+# A forked copy of Python must leave the backend of its parent alone.
+_owner_pid = 0
+
+
+def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
+  """Makes secure sums run on this machine: a simulation, no cryptography.
+
+  Sets TFF's default context to one that computes in a child process. The child
+  ends with Python: at normal exit, after an unhandled exception, on Ctrl-C, on
+  SIGTERM and even on SIGKILL. It holds none of Python's pipes, so that
+  `python train.py | tail` ends. A former context of this module is closed.
+
+  Computations run on CPU: TFF's worker knows no accelerator.
+
+  Args:
+    max_concurrent_clients: How many clients are computed at the same time, at
+      least 1. None sets no limit; lower it when memory runs out.
+
+  Raises:
+    TypeError: If `max_concurrent_clients` is not an int.
+    ValueError: If `max_concurrent_clients` is below 1.
+    RuntimeError: If the installed TFF has no worker. A computation raises it if
+      the worker dies under it, and the computation after that gets a new one.
+  """
+  _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
+  close()
+  _set(contexts.LocalBackend(max_concurrent_clients=max_concurrent_clients))
+
+
+def set_remote_context(
+  workers: Sequence[str],
+  *,
+  max_clients_per_call: Optional[int] = None,
+  timeout_seconds: float = 10.0,
+) -> None:
+  """Makes secure sums run on several machines, without cryptography.
+
+  Splits the clients of a round evenly over the workers, in the order in which
+  they are passed. Each worker computes its clients and their partial sum; the
+  first one adds up the partial sums, in that order. Results have the types that
+  they have on one machine. `python -m tff_autotune_secagg.worker --port=8000`
+  starts a worker. Neither side proves who it is and nothing is encrypted: a
+  worker runs whatever it is sent, so use a network that you trust.
+
+  A worker that is lost during a round is waited for, and after
+  `timeout_seconds` its clients are computed again by the other workers, with a
+  warning. It gets its clients back once it answers again. Losing the last
+  worker is an error. A machine that vanishes without closing its connections is
+  noticed after about six minutes.
+
+  Limits: TFF can split a computation only if no sum in it depends on another
+    sum of the same call; it refuses others with a ValueError. Sums that depend
+    on those of earlier rounds, as adaptive clipping does, are fine.
+
+  Args:
+    workers: Addresses 'host:port', at least one, all different; an IPv6 host
+      in brackets.
+    max_clients_per_call: How many clients a worker is sent at a time, at least
+      1. It keeps all their updates until it has added them up, so this bounds
+      its memory. None sends each worker its whole share of the round at once.
+    timeout_seconds: How long a worker may take to answer, above 0.
+
+  Raises:
+    TypeError: If an argument has the wrong type.
+    ValueError: If an address is malformed or named twice, or there is none, or
+      another argument is out of range.
+    ConnectionError: If a worker does not answer. The former context stays.
+  """
+  _checks.check_addresses('workers', workers)
+  _checks.check_optional_count('max_clients_per_call', max_clients_per_call)
+  _checks.check_float('timeout_seconds', timeout_seconds, above=0)
+  backend = remote_contexts.RemoteBackend(
+    workers,
+    max_clients_per_call=max_clients_per_call,
+    timeout_seconds=timeout_seconds,
+  )
+  close()
+  _set(backend)
+
+
+@atexit.register
+def close() -> None:
+  """Ends the context set last by this module, and its worker processes.
+
+  A computation that runs in that context afterwards raises a RuntimeError.
+  Harmless if there is none, or if called twice. Remote workers keep running.
+  """
+  global _backend
+  if _backend is not None and os.getpid() == _owner_pid:
+    _backend.close()
+  _backend = None
+
+
+def worker_pids() -> list[int]:
+  """Process ids of the running workers on this machine owned by this module."""
+  return [] if _backend is None else _backend.worker_pids
+
+
+def worker_command(
+  port: int, *, max_concurrent_clients: Optional[int] = None
+) -> list[str]:
+  """Command line of a worker for `set_remote_context`.
+
+  Runs the `worker_binary` that the installed TFF wheel brings, on all network
+  interfaces. `python -m tff_autotune_secagg.worker` runs it.
+
+  Args:
+    port: TCP port, in 1..65535.
+    max_concurrent_clients: As for `set_local_context`.
+
+  Returns:
+    Arguments for `subprocess.Popen`.
+
+  Raises:
+    TypeError: If an argument is not an int.
+    ValueError: If an argument is out of range.
+    RuntimeError: If the installed TFF has no worker.
+  """
+  _checks.check_int('port', port, 1, _checks.MAX_PORT)
+  _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
+  return worker_process.command(
+    port, max_concurrent_clients=max_concurrent_clients
+  )
+
+
+def explain_missing_context() -> None:
+  """Lets a secure sum that the current context cannot run say what to call.
+
+  TFF's default context answers a secure sum with a gRPC error that mentions
+  neither. This wraps the context, for the calling thread, in one that runs
+  everything just the same and turns that one error into a RuntimeError that
+  names `set_local_context`. Each factory calls it in `create`, since nothing of
+  a factory is left in a process that embeds it, such as federated averaging.
+
+  Leaves the contexts of this module, asynchronous and foreign ones alone, and
+  a context that is set afterwards.
+  """
+  current = tff.framework.get_context_stack().current
+  # The exact type: a subclass, ours included, knows what it does.
+  if type(current) is not tff.framework.SyncExecutionContext:
+    return
+  if _backend is not None and current is _backend.context:
+    return
+  tff.framework.set_default_context(contexts.ExplainingContext(current))
+
+
+def _set(backend: _Backend) -> None:
+  global _backend, _owner_pid
+  _backend, _owner_pid = backend, os.getpid()
+  tff.framework.set_default_context(backend.context)

@@ -1,0 +1,222 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The TFF contexts behind `simulation`, made of TFF's public parts."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+import logging
+import re
+import threading
+from typing import Any, Optional
+
+import grpc
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_autotune_secagg.factories import state_guard
+from tff_autotune_secagg.simulation import worker_process
+
+# As many as TFF's own factory keeps. An executor holds the values of one number
+# of clients, and cohorts that differ in every round would pile them up.
+_MAX_EXECUTORS = 10
+
+
+def _compile(
+  computation: tff.framework.ConcreteComputation,
+) -> tff.framework.ConcreteComputation:
+  """Replaces secure intrinsics by plain ones, then compiles as TFF does."""
+  computation = tff.backends.test.replace_secure_intrinsics_with_bodies(
+    computation
+  )
+  return tff.backends.native.desugar_and_transform_to_native(computation)
+
+
+def drop_unused_assertion_errors() -> None:
+  """Drops what TensorFlow logs about an assertion that TFF leaves unused.
+
+  Whoever creates a secure sum with bounds (zeroing, clipping, the metrics of
+  federated averaging) gets an error of eleven lines for it, and can do nothing
+  about it. Harmless if called twice.
+  """
+  tf.get_logger().addFilter(_is_not_unused_assertion)
+
+
+def _is_not_unused_assertion(record: logging.LogRecord) -> bool:
+  message = record.getMessage()
+  return not (
+    'Object was never used' in message and 'assert_less_equal' in message
+  )
+
+
+def raise_refused_state(error: grpc.RpcError) -> None:
+  """Raises one sentence instead of `error` if a factory refused its state.
+
+  Raises:
+    ValueError: `_settings.checked` found the settings of another factory.
+  """
+  refusal = re.search(
+    rf'\[({re.escape(state_guard.REFUSAL)}[^\]]*)\]', str(error)
+  )
+  if refusal:
+    raise ValueError(refusal.group(1)) from None
+
+
+class LocalContext(tff.framework.SyncExecutionContext):
+  """TFF's context, in which a refused state is one sentence."""
+
+  def invoke(self, comp: Any, arg: Any) -> Any:
+    try:
+      return super().invoke(comp, arg)
+    except grpc.RpcError as error:
+      raise_refused_state(error)
+      raise
+
+
+class Executors(tff.framework.ExecutorFactory):
+  """One executor per number of clients, on the worker that a caller chooses.
+
+  TFF's own factory keeps an executor for good; this one asks for the worker
+  before each computation, which lets work move away from a lost worker and
+  back.
+  """
+
+  def __init__(
+    self, choose_stub: Callable[[], tff.framework.RemoteExecutorGrpcStub]
+  ):
+    self._choose_stub = choose_stub
+    self._lock = threading.Lock()
+    self._executors = collections.OrderedDict()
+
+  def create_executor(
+    self, cardinalities: tff.framework.CardinalitiesType
+  ) -> tff.framework.RemoteExecutor:
+    stub = self._choose_stub()
+    key = _executor_key(cardinalities)
+    with self._lock:
+      former_stub, executor = self._executors.get(key, (None, None))
+      if former_stub is stub:
+        self._executors.move_to_end(key)
+        return executor
+      if executor is not None:
+        executor.close()
+      executor = tff.framework.RemoteExecutor(stub)
+      executor.set_cardinalities({tff.CLIENTS: 0, **cardinalities})
+      self._executors[key] = (stub, executor)
+      if len(self._executors) > _MAX_EXECUTORS:
+        # Not closed: another thread may still compute with it. Its values are
+        # freed on the worker as Python lets go of them.
+        self._executors.popitem(last=False)
+      return executor
+
+  def clean_up_executor(
+    self, cardinalities: tff.framework.CardinalitiesType
+  ) -> None:
+    with self._lock:
+      _, executor = self._executors.pop(
+        _executor_key(cardinalities), (None, None)
+      )
+    if executor is not None:
+      executor.close()
+
+  def close(self) -> None:
+    with self._lock:
+      for _, executor in self._executors.values():
+        executor.close()
+      self._executors.clear()
+
+
+def _executor_key(cardinalities: tff.framework.CardinalitiesType):
+  return tuple(sorted((str(place), n) for place, n in cardinalities.items()))
+
+
+class LocalBackend:
+  """A context over one worker process on this machine."""
+
+  def __init__(self, *, max_concurrent_clients: Optional[int]):
+    self._max_concurrent_clients = max_concurrent_clients
+    self._closed = False
+    self._stub = None
+    drop_unused_assertion_errors()
+    self._process = self._start()
+    self._executors = Executors(self._choose_stub)
+    self.context = LocalContext(
+      executor_fn=self._executors,
+      compiler_fn=_compile,
+      transform_args=tff.tensorflow.transform_args,
+      transform_result=tff.tensorflow.transform_result,
+    )
+
+  def _start(self) -> worker_process.WorkerProcess:
+    return worker_process.WorkerProcess(
+      max_concurrent_clients=self._max_concurrent_clients
+    )
+
+  @property
+  def worker_pids(self) -> list[int]:
+    return [self._process.pid] if self._process.exit_status is None else []
+
+  def _choose_stub(self) -> tff.framework.RemoteExecutorGrpcStub:
+    if self._closed:
+      raise RuntimeError(
+        "The context's worker must be running, found it ended by "
+        '`simulation.close()` or by a newer context. Call '
+        '`tff_autotune_secagg.simulation.set_local_context()`.'
+      )
+    if self._process.exit_status is not None:
+      # TFF would start a new worker and repeat the computation for ever, which
+      # is of no use when it ran out of memory.
+      ended = self._process.describe_end()
+      self._process.end()
+      self._process, self._stub = self._start(), None
+      raise RuntimeError(
+        f"TFF's worker must outlive a computation, found it {ended}. "
+        'SIGKILL mostly means that memory ran out: lower '
+        '`max_concurrent_clients`. The next computation gets a new worker.'
+      )
+    if self._stub is None:
+      self._process.wait_until_ready()
+      self._stub = tff.framework.RemoteExecutorGrpcStub(self._process.channel)
+    return self._stub
+
+  def close(self) -> None:
+    self._closed = True
+    # First the worker: a computation that Ctrl-C interrupted may still run in
+    # it, and a call to it would wait for the end of that.
+    self._process.end()
+    # Then the executors, which marks their values as gone. Otherwise Python
+    # disposes of them at exit and prints an error for each call that fails.
+    self._executors.close()
+
+
+class ExplainingContext(tff.framework.SyncExecutionContext):
+  """Another context, whose failure on a secure sum names what to call."""
+
+  # What TFF's runtime says when it meets an intrinsic that it does not know.
+  _RUNTIME_ERROR = 'Cannot embed a federated value'
+
+  def __init__(self, context: tff.framework.SyncExecutionContext):
+    super().__init__(executor_fn=context.executor_factory)
+    self._explained_context = context
+
+  def invoke(self, comp: Any, arg: Any) -> Any:
+    try:
+      return self._explained_context.invoke(comp, arg)
+    except grpc.RpcError as error:
+      if self._RUNTIME_ERROR in str(error) and _contains_secure_sum(comp):
+        raise RuntimeError(
+          'A secure sum must run in a context that supports it, found one '
+          'that does not. Call '
+          '`tff_autotune_secagg.simulation.set_local_context()` first '
+          '(a simulation without cryptography).'
+        ) from error
+      raise
+
+
+def _contains_secure_sum(comp: Any) -> bool:
+  try:
+    tff.test.assert_contains_secure_aggregation(comp)
+    return True
+  except AssertionError:
+    return False
