@@ -25,7 +25,7 @@ env: ## Make .venv with the pinned packages, once and when they change
 	@PYTHON='$(PYTHON)' sh tools/make_env.sh
 
 demo: env ## Train on handwritten digits with 8-bit secure sums (DEMO_ARGS=...)
-	@.venv/bin/python -m experiments.run_demo $(DEMO_ARGS)
+	@.venv/bin/python -m experiments.training.run_demo $(DEMO_ARGS)
 
 test: lint ## Check the style, then run all tests (PYTEST_ARGS=...)
 	.venv/bin/python -m pytest $(PARALLEL) $(PYTEST_ARGS)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Draws what run_benchmark wrote: medians and quartiles of ratios.
 
-  python -m experiments.plot_benchmark \
-      --input=experiments/results/benchmark.jsonl \
-      --output=experiments/figures/benchmark.svg
+  python -m experiments.benchmark.plot \
+      --input=experiments/benchmark/results/benchmark.jsonl \
+      --output=experiments/benchmark/figures/benchmark.svg
 """
 
 from absl import app

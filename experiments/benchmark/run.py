@@ -4,8 +4,8 @@ r"""Times the plugin beside TFF and TFMOT; see experiments/README.md.
 
 Appends to --output and prints a table. Leave the machine alone meanwhile.
 
-  python -m experiments.run_benchmark \
-      --output=experiments/results/benchmark.jsonl
+  python -m experiments.benchmark.run \
+      --output=experiments/benchmark/results/benchmark.jsonl
 """
 
 from absl import app

@@ -4,8 +4,8 @@ r"""Measures the peak memory and the error of a few rounds of one sum.
 
 One aggregator in each process, since a peak cannot be taken back:
 
-python -m experiments.run_memory --dim=50000000 --num_clients=4
-python -m experiments.run_memory --dim=50000000 --num_clients=4 --plain_sum
+python -m experiments.benchmark.run_memory --dim=50000000 --num_clients=4
+python -m experiments.benchmark.run_memory --dim=50000000 --num_clients=4 --plain_sum
 """
 
 import json

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Draws the error table: NMSE and bits above the bound against the modulus.
 
-python -m experiments.plot_error_table
+python -m experiments.error_table.plot
 """
 
 import os

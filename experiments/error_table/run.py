@@ -4,8 +4,8 @@ r"""Measures the error of a round over moduli, cohorts and wrap probabilities.
 
 Appends to --output, leaving out what is there already, and prints the table.
 
-  python -m experiments.run_error_table
-  python -m experiments.run_error_table --moduli=16 --cohorts=1,10 --alphas= \
+  python -m experiments.error_table.run
+  python -m experiments.error_table.run --moduli=16 --cohorts=1,10 --alphas= \
       --output=/tmp/table.jsonl
 """
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Draws error against bits from the results of mean estimation. Runs nothing.
 
-  python -m experiments.plot_mean_estimation \
-      --results=experiments/results/mean_estimation.jsonl \
-      --output=experiments/figures/mean_estimation.png
+  python -m experiments.mean_estimation.plot \
+      --results=experiments/mean_estimation/results/mean_estimation.jsonl \
+      --output=experiments/mean_estimation/figures/mean_estimation.png
 """
 
 from absl import app

@@ -6,7 +6,7 @@ On synthetic vectors, and on client updates recorded while a model trains.
 Writes results.jsonl into --output_dir; combinations that are in it already are
 not run again.
 
-  python -m experiments.run_mean_estimation --vectors=dense,sparse --bits=4,8 \
+  python -m experiments.mean_estimation.run --vectors=dense,sparse --bits=4,8 \
       --aggregator=autotuned:modulus={modulus} --num_rounds=8
 """
 

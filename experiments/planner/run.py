@@ -4,8 +4,8 @@ r"""Prints how many bits and bytes a model and a cohort need.
 
 With --modulus, says whether that one would do; the status is 1 if not.
 
-  python -m experiments.run_planner --num_values=1000000 --num_clients=100
-  python -m experiments.run_planner --num_clients=1000 --modulus=16
+  python -m experiments.planner.run --num_values=1000000 --num_clients=100
+  python -m experiments.planner.run --num_clients=1000 --modulus=16
 """
 
 import sys

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Counts the bytes of a masking protocol, by bits and clients.
 
-  python -m experiments.run_protocol_cost --output=results/protocol_cost.jsonl
+  python -m experiments.protocol_cost.run --output=results/protocol_cost.jsonl
 
 Needs the `cryptography` package. Prints a table and writes its rows.
 """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Measures training with each number of workers; see docs/several_machines.md.
 
-python -m experiments.run_worker_scaling --workers=10.9.1.2:8000,10.9.2.2:8000
+python -m experiments.scaling.run --workers=10.9.1.2:8000,10.9.2.2:8000
 """
 
 from absl import app

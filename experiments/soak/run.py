@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Soaks the aggregator: thousands of rounds of faults, each one checked.
 
-  python -m experiments.run_soak --num_rounds=5000
+  python -m experiments.soak.run --num_rounds=5000
 
 Appends a row for every 50 rounds to --output and continues there when it was
 interrupted. Exits with status 1 if a round broke a claim.

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Draws figures from the results of training runs. Runs nothing.
 
-  python -m experiments.plot_training \
-      --results=experiments/results/fashion_iid.jsonl \
+  python -m experiments.training.plot \
+      --results=experiments/training/results/fashion_iid.jsonl \
       --figure=accuracy_by_bytes \
-      --output=experiments/figures/fashion_iid_bytes.png
+      --output=experiments/training/figures/fashion_iid_bytes.png
 """
 
 import functools

@@ -5,8 +5,8 @@ r"""Trains with federated averaging, once for every aggregator and seed.
 Writes results.jsonl, checkpoints/ and tensorboard/ into --output_dir. A run
 that was interrupted continues when the same command is given again.
 
-  python -m experiments.run_federated_training \
-      --flagfile=experiments/configs/demo.flags --num_rounds=20
+  python -m experiments.training.run \
+      --flagfile=experiments/training/configs/demo.flags --num_rounds=20
 """
 
 import sys

@@ -7,8 +7,8 @@ plain mean of 32-bit floats, with a fixed clipping range, and with the autotuned
 aggregator at 8 and at 4 bits. Shows a progress bar, then a table; writes
 results.jsonl, tensorboard/ and demo.png.
 
-  python -m experiments.run_demo
-  python -m experiments.run_demo --num_rounds=9 --aggregator=autotuned:modulus=8
+  python -m experiments.training.run_demo
+  python -m experiments.training.run_demo --num_rounds=9 --aggregator=autotuned:modulus=8
 """
 
 import os

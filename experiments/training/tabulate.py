@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Prints final accuracies from the results of training runs. Runs nothing.
 
-  python -m experiments.tabulate_training \
-      --results=experiments/results/fashion_iid.jsonl
+  python -m experiments.training.tabulate \
+      --results=experiments/training/results/fashion_iid.jsonl
 """
 
 from absl import app

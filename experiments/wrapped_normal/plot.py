@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws a normal density and its wrapped version: the paper's figure 1.
 
-python -m experiments.plot_wrapped_normal --output=wrapped_normal.png
+python -m experiments.wrapped_normal.plot --output=wrapped_normal.png
 """
 
 from absl import app

@@ -37,7 +37,7 @@ from tests import binary_runner
 from tests import child_signals
 
 FLAGS = flags.FLAGS
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _CONFIGS = os.path.join(_ROOT, 'experiments', 'configs')
 _FLAG_FILES = {
   os.path.basename(path)[: -len('.flags')]

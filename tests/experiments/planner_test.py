@@ -15,7 +15,7 @@ from tff_autotune_secagg import planning
 from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import quantization
 
-_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class RowsTest(parameterized.TestCase):
@@ -73,7 +73,7 @@ class BinaryTest(absltest.TestCase):
         [
           sys.executable,
           '-m',
-          'experiments.run_planner',
+          'experiments.planner.run',
           '--num_values=5000',
           '--num_clients=1000',
           '--targets=0.1',

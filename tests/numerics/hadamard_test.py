@@ -426,7 +426,7 @@ print(tensors)
 
 class MemoryTest(absltest.TestCase):
   def test_holds_one_intermediate_tensor_beside_input_and_result(self):
-    project = str(pathlib.Path(__file__).parent.parent)
+    project = str(pathlib.Path(__file__).parents[2])
     environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='3', PYTHONPATH=project)
     output = subprocess.run(
       [sys.executable, '-c', _MEMORY_PROGRAM],

@@ -10,7 +10,7 @@ from absl.testing import absltest
 
 from tools import write_build
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 
 
 def _rules(build_text: str) -> list[tuple[str, dict[str, object]]]:

@@ -15,7 +15,7 @@ from absl.testing import parameterized
 
 from tests import child_signals
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _TOOL = 'tools/run_and_clean_up.py'
 _FILES = ('.ci/run', 'tools/find_python.sh', _TOOL)
 _DEADLINE_SECONDS = 60.0

@@ -20,7 +20,7 @@ import tensorflow_federated as tff
 import tff_autotune_secagg as autotune
 from tools import build_docs
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _SOURCES = ('tff_autotune_secagg', 'examples', 'experiments', 'tools')
 
 _IN_BACKTICKS = re.compile(r'(?<!`)`([^`\n]+)`(?!`)')

@@ -12,7 +12,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import pytest
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _SUPPORTED = (
   'tff_autotune_secagg runs on Linux (x86-64 with AVX, glibc 2.31 or newer) '
   'with CPython 3.9, 3.10 or 3.11'

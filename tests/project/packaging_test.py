@@ -18,7 +18,7 @@ from absl.testing import absltest
 from tff_autotune_secagg import _tff_version
 from tff_autotune_secagg import _version
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _NAME = f'tff_autotune_secagg-{_version.__version__}'
 
 

@@ -11,7 +11,7 @@ import sys
 from absl.testing import absltest
 import pytest
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _NUMBER = re.compile(r'\d+\.\d+')
 
 

@@ -9,7 +9,7 @@ import nbclient
 import nbformat
 import pytest
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _NOTEBOOK = _PROJECT / 'docs' / 'tutorial.ipynb'
 _MAX_BYTES = 400_000
 

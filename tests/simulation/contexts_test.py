@@ -19,7 +19,7 @@ import tensorflow_federated as tff
 from tests import child_signals
 from tff_autotune_secagg import simulation
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _DEADLINE_SECONDS = 120.0
 _CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
 

@@ -19,7 +19,7 @@ from tests import simulation_test
 import tff_autotune_secagg
 from tff_autotune_secagg import simulation
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _HOSTS = ('127.0.0.1', '127.0.0.2')
 _NUM_FEATURES = 4
 # Of a call that waits for a worker that is gone. Long enough for a slow
