@@ -19,7 +19,7 @@ setUpModule = factory_conformance.set_up_context
 _NUM_ENTRIES = 24
 
 
-class ModularSecureSumConformanceTest(
+class ExactModularSumConformanceTest(
   factory_conformance.FactoryConformanceTest
 ):
   rule = factory_conformance.INTEGERS
@@ -27,22 +27,22 @@ class ModularSecureSumConformanceTest(
   counts_rounds = False
 
   def factory(self):
-    return modular_sum.ModularSecureSumFactory(modulus=2**20)
+    return modular_sum.ExactModularSumFactory(modulus=2**20)
 
   def secure_factory(self):
-    return modular_sum.ModularSecureSumFactory(modulus=5)
+    return modular_sum.ExactModularSumFactory(modulus=5)
 
 
-class ModularSecureSumTypeTest(absltest.TestCase):
+class ExactModularSumTypeTest(absltest.TestCase):
   def test_create_lets_a_missing_context_be_explained(self):
-    factory = modular_sum.ModularSecureSumFactory(modulus=8)
+    factory = modular_sum.ExactModularSumFactory(modulus=8)
     with mock.patch.object(simulation, 'explain_missing_context') as explain:
       factory.create(tff.TensorType(np.int32))
     explain.assert_called_once_with()
 
   def test_signature(self):
     value_type = tff.TensorType(np.int64, [3])
-    process = modular_sum.ModularSecureSumFactory(modulus=257).create(
+    process = modular_sum.ExactModularSumFactory(modulus=257).create(
       value_type
     )
     signature = process.next.type_signature
@@ -53,7 +53,7 @@ class ModularSecureSumTypeTest(absltest.TestCase):
     )
 
 
-class ModularSecureSumExecutionTest(parameterized.TestCase):
+class ExactModularSumExecutionTest(parameterized.TestCase):
   def _sum(self, process, values):
     return process.next(process.initialize(), values).result
 
@@ -72,7 +72,7 @@ class ModularSecureSumExecutionTest(parameterized.TestCase):
   )
   def test_is_the_exact_sum_modulo_modulus(self, modulus):
     """Residues at random and at both ends; all clients at the top end, too."""
-    process = modular_sum.ModularSecureSumFactory(modulus=modulus).create(
+    process = modular_sum.ExactModularSumFactory(modulus=modulus).create(
       tff.TensorType(np.int32, [_NUM_ENTRIES])
     )
     rng = np.random.default_rng(modulus)
@@ -93,7 +93,7 @@ class ModularSecureSumExecutionTest(parameterized.TestCase):
   @parameterized.parameters(2**30 - 35, 2**30)
   def test_reduces_values_of_any_size(self, modulus):
     """And is 0 without clients."""
-    process = modular_sum.ModularSecureSumFactory(modulus=modulus).create(
+    process = modular_sum.ExactModularSumFactory(modulus=modulus).create(
       tff.TensorType(np.int64, [4])
     )
     big = [-1, 2**63 - 1, -(2**63), modulus]
@@ -104,7 +104,7 @@ class ModularSecureSumExecutionTest(parameterized.TestCase):
     self.assertSequenceEqual(self._sum(process, []).tolist(), [0] * 4)
 
 
-class ModularSecureSumErrorTest(parameterized.TestCase):
+class ExactModularSumErrorTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('one', 1, ValueError, '1 (int)'),
     ('too_large', 2**30 + 1, ValueError, '1073741825 (int)'),
@@ -119,7 +119,7 @@ class ModularSecureSumErrorTest(parameterized.TestCase):
       '`modulus` must be an int of at least 2 and at most 1073741824, found'
       f' {found}.',
     ):
-      modular_sum.ModularSecureSumFactory(modulus=modulus)
+      modular_sum.ExactModularSumFactory(modulus=modulus)
 
 
 if __name__ == '__main__':

@@ -20,20 +20,22 @@ from tests import stat_checks
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import stripes
 from tff_autotune_secagg.numerics import tuning
 
 setUpModule = factory_conformance.set_up_context
 
 _BIN_SIZE = 0.1
 _DIM = 4000
-_DITHER = quantization.Rounding.DITHER
-_POSTERIOR = quantization.Decoding.POSTERIOR_MEAN
+_DITHER = modes.Rounding.DITHER
+_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 
 
 def _factory(modulus=2**16, bin_size=_BIN_SIZE, **options):
   return quantize_mod.QuantizeModFactory(
-    modular_sum.ModularSecureSumFactory(modulus=modulus),
+    modular_sum.ExactModularSumFactory(modulus=modulus),
     modulus=modulus,
     bin_size=bin_size,
     **options,
@@ -119,7 +121,7 @@ class StochasticRoundingTest(parameterized.TestCase):
     # The negative control: one seed for all clients.
     residues = quantization.encode(
       tf.constant(half),
-      tf.fill([quantization.NUM_STRIPES], _BIN_SIZE),
+      tf.fill([stripes.NUM_STRIPES], _BIN_SIZE),
       tf.constant([1, 2]),
       modulus=2**16,
     )
@@ -269,7 +271,7 @@ class DitheredTunerTest(absltest.TestCase):
     total = rows.sum(axis=0, dtype=np.float64)
     spread = np.sqrt(np.mean(total**2))
     # Five standard errors if a single stripe told the spread.
-    tolerance = 5 / np.sqrt(2 * _DIM / quantization.NUM_STRIPES)
+    tolerance = 5 / np.sqrt(2 * _DIM / stripes.NUM_STRIPES)
     ratio = first.measurements['sum_stddev'] / spread
     self.assertLess(abs(ratio - 1), tolerance)
     error = np.mean((second.result['a'] - total) ** 2) / np.mean(total**2)

@@ -159,7 +159,7 @@ class RotationRepeatsTest(absltest.TestCase):
     spike = np.zeros(32, np.float32)
     spike[7] = 1.0
     for repeats in (1, 2):
-      process = _factory(num_repeats=repeats).create(
+      process = _factory(num_rotations=repeats).create(
         tff.TensorType(np.float32, [32])
       )
       state = process.initialize()
@@ -201,13 +201,13 @@ class RotationErrorTest(parameterized.TestCase):
     ('nine', 9, ValueError, '9 (int)'),
     ('bool', True, TypeError, 'True (bool)'),
   )
-  def test_rejects_num_repeats(self, num_repeats, error, found):
+  def test_rejects_num_repeats(self, num_rotations, error, found):
     with self.assertRaisesWithLiteralMatch(
       error,
-      '`num_repeats` must be an int of at least 1 and at most 8, found'
+      '`num_rotations` must be an int of at least 1 and at most 8, found'
       f' {found}.',
     ):
-      _factory(num_repeats=num_repeats)
+      _factory(num_rotations=num_rotations)
 
   @parameterized.named_parameters(
     ('negative', -1, ValueError, '-1 (int)'),

@@ -18,11 +18,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-import tff_autotune_secagg as tas
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import fitting
-from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import rotation
+from tff_autotune_secagg.numerics import stripes
 from tff_autotune_secagg.numerics import wrapped_normal
 
 setUpModule = factory_conformance.set_up_context
@@ -41,8 +42,8 @@ _DIMS = st.integers(1, 3000)
 _SEEDS = st.integers(0, 2**31)
 # Log10 of the size of updates, what the ladder reaches and more.
 _LOG_SCALES = st.floats(-12, 8)
-_ROUNDINGS = st.sampled_from(list(tas.Rounding))
-_DECODINGS = st.sampled_from(list(tas.Decoding))
+_ROUNDINGS = st.sampled_from(list(autotune.Rounding))
+_DECODINGS = st.sampled_from(list(autotune.Decoding))
 
 
 def _seed(number):
@@ -55,8 +56,8 @@ class RotationProperties(absltest.TestCase):
   def test_inverse_undoes_and_norm_stays(self, dim, seed, repeats, double):
     dtype = np.float64 if double else np.float32
     x = np.random.default_rng(seed).normal(size=dim).astype(dtype)
-    rotated = hadamard.rotate(tf.constant(x), _seed(seed), repeats)
-    back = hadamard.inverse_rotate(rotated, _seed(seed), dim, repeats)
+    rotated = rotation.rotate(tf.constant(x), _seed(seed), repeats)
+    back = rotation.inverse_rotate(rotated, _seed(seed), dim, repeats)
     norm = np.linalg.norm(x)
     tolerance = 1e-13 if double else 1e-5
     np.testing.assert_allclose(np.linalg.norm(rotated), norm, rtol=tolerance)
@@ -69,7 +70,7 @@ class EncodingProperties(absltest.TestCase):
   def test_residues_are_in_range(self, modulus, dim, seed, log_scale, double):
     dtype = np.float64 if double else np.float32
     x = np.random.default_rng(seed).normal(size=dim) * 10.0**log_scale
-    bins = tf.fill([quantization.NUM_STRIPES], np.float32(1e-3))
+    bins = tf.fill([stripes.NUM_STRIPES], np.float32(1e-3))
     residues = quantization.encode(
       tf.constant(x.astype(dtype)), bins, _seed(seed), modulus=modulus
     ).numpy()
@@ -88,8 +89,8 @@ class EncodingProperties(absltest.TestCase):
     # less than a bin of rounding for each client.
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(num_clients, dim)) * rng.choice([1, 100, 1e4])
-    bins = tf.ones([quantization.NUM_STRIPES])
-    is_dither = rounding is tas.Rounding.DITHER
+    bins = tf.ones([stripes.NUM_STRIPES])
+    is_dither = rounding is autotune.Rounding.DITHER
     total = np.zeros(dim, np.int64)
     for index, value in enumerate(values):
       client_seed = _seed(seed if is_dither else seed + 1 + index)
@@ -119,7 +120,7 @@ def _round(tuner, state, values, seed, modulus, rounding):
   bins = tuner.bin_sizes(state)
   dim = values.shape[1]
   total = np.zeros(dim, np.int64)
-  is_dither = rounding is tas.Rounding.DITHER
+  is_dither = rounding is autotune.Rounding.DITHER
   for index, value in enumerate(values):
     total += quantization.encode(
       tf.constant(value),
@@ -129,7 +130,7 @@ def _round(tuner, state, values, seed, modulus, rounding):
     ).numpy()
   residues = tf.constant(total % modulus, tf.int32)
   raw = tf.cast(
-    quantization.centre(quantization.to_stripes(residues), modulus), tf.float32
+    quantization.centre(stripes.to_stripes(residues), modulus), tf.float32
   )
   num_clients = tf.constant(len(values), tf.float64)
   decoded = quantization.centred_bins(
@@ -144,7 +145,7 @@ def _round(tuner, state, values, seed, modulus, rounding):
   fitted = fitting.fit(
     wrapped_normal.sum_versines(raw, modulus),
     wrapped_normal.sum_versines(decoded, modulus),
-    tf.constant(quantization.stripe_counts(dim)),
+    tf.constant(stripes.stripe_counts(dim)),
     bins,
     num_clients,
     modulus=modulus,
@@ -171,7 +172,7 @@ class TunerProperties(absltest.TestCase):
   def test_state_stays_usable_in_every_history(
     self, modulus, rounding, decoding, wrap_probability, history, seed
   ):
-    tuner = tas.WrappedNormalTuner(
+    tuner = autotune.WrappedNormalTuner(
       modulus=modulus,
       wrap_probability=wrap_probability,
       rounding=rounding,
@@ -207,7 +208,7 @@ class PlannerProperties(absltest.TestCase):
     self, num_clients, bits, rounding, drift
   ):
     def predict(modulus):
-      return tas.predicted_nmse(
+      return autotune.predicted_nmse(
         num_clients=num_clients,
         modulus=modulus,
         rounding=rounding,
@@ -230,8 +231,8 @@ def _process():
       double=tff.TensorType(np.float64),
     )
   )
-  factory = tas.autotuned_secure_aggregator(
-    modulus=64, zeroing=False, rounding=tas.Rounding.DITHER, seed=3
+  factory = autotune.autotuned_secure_aggregator(
+    modulus=64, zeroing=False, rounding=autotune.Rounding.DITHER, seed=3
   )
   return factory.create(value_type, tff.TensorType(np.float32))
 
@@ -299,7 +300,7 @@ class BinSizeProperties(absltest.TestCase):
   @_cases()
   @hypothesis.given(st.floats(5e-324, 1 - 1e-16))
   def test_every_wrap_probability_has_a_half_period(self, probability):
-    found = operating_point.half_period_for(probability)
+    found = operating_point.normal_quantile(probability)
     self.assertTrue(np.isfinite(found))
     self.assertGreaterEqual(found, 0)
 
