@@ -40,6 +40,30 @@ def posterior_mean(x, spread: float):
   return np.sum(u * weight, axis=-1) / np.sum(weight, axis=-1)
 
 
+def decoding_error(
+  sums, modulus: int, bin_size: float, rounding_variance: float
+) -> float:
+  """Expected squared error of the posterior mean of the given sums.
+
+  Args:
+    sums: true sums, of which mean is 0 and the standard deviation is known.
+    modulus: residues of the sum.
+    bin_size: units of the sums.
+    rounding_variance: of the sum, bins^2; taken as normal.
+  """
+  period = modulus * bin_size
+  noise = bin_size * math.sqrt(rounding_variance)
+  variance = np.mean(np.square(sums))
+  observed = math.sqrt(variance + noise**2)
+  nodes, weights = np.polynomial.hermite_e.hermegauss(15)
+  received = np.asarray(sums)[:, np.newaxis] / period + noise / period * nodes
+  received -= np.round(received)
+  decoded = posterior_mean(received, observed / period) * period
+  decoded *= variance / observed**2
+  squares = np.square(decoded - np.asarray(sums)[:, np.newaxis])
+  return float(np.mean(squares @ weights)) / np.sum(weights)
+
+
 def stochastic_variance(spread: float) -> float:
   """E f (1 - f) for the fraction f of a normal: variance of its rounding."""
   top = 12 * spread

@@ -3,7 +3,6 @@
 """Tests of `secure_sum`; the oracle is the sum of Python's integers."""
 
 import collections
-from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -11,7 +10,7 @@ import numpy as np
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-from tff_autotune_secagg import simulation
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg.factories import modular_sum
 
 setUpModule = factory_conformance.set_up_context
@@ -34,17 +33,21 @@ class ExactModularSumConformanceTest(
 
 
 class ExactModularSumTypeTest(absltest.TestCase):
-  def test_create_lets_a_missing_context_be_explained(self):
+  def test_create_leaves_the_context_alone(self):
+    stack = tff.framework.get_context_stack()
+    before = stack.current
+    other = tff.framework.create_bare_context()
     factory = modular_sum.ExactModularSumFactory(modulus=8)
-    with mock.patch.object(simulation, 'explain_missing_context') as explain:
+    factory.create(tff.TensorType(np.int32))
+    self.assertIs(stack.current, before)
+    with stack.install(other):
       factory.create(tff.TensorType(np.int32))
-    explain.assert_called_once_with()
+      self.assertIs(stack.current, other)
+    self.assertIs(stack.current, before)
 
   def test_signature(self):
     value_type = tff.TensorType(np.int64, [3])
-    process = modular_sum.ExactModularSumFactory(modulus=257).create(
-      value_type
-    )
+    process = modular_sum.ExactModularSumFactory(modulus=257).create(value_type)
     signature = process.next.type_signature
     self.assertEqual(signature.parameter[0], tff.FederatedType((), tff.SERVER))
     self.assertEqual(
@@ -102,6 +105,23 @@ class ExactModularSumExecutionTest(parameterized.TestCase):
     self.assertEqual(result.dtype, np.int64)
     self.assertSequenceEqual(result.tolist(), [3 * x % modulus for x in big])
     self.assertSequenceEqual(self._sum(process, []).tolist(), [0] * 4)
+
+
+class FormerNameTest(absltest.TestCase):
+  def test_former_name_warns_and_is_the_same_class(self):
+    with self.assertWarnsRegex(
+      DeprecationWarning,
+      '^`ModularSecureSumFactory` is now `ExactModularSumFactory`; the old name'
+      ' will be removed in 0.2.$',
+    ) as caught:
+      former = autotune.ModularSecureSumFactory
+    self.assertIs(former, modular_sum.ExactModularSumFactory)
+    self.assertEndsWith(caught.filename, 'modular_sum_test.py')
+    self.assertNotIn('ModularSecureSumFactory', autotune.__all__)
+    with self.assertRaisesWithLiteralMatch(
+      AttributeError, "module 'tff_autotune_secagg' has no attribute 'Nothing'"
+    ):
+      getattr(autotune, 'Nothing')  # noqa: B009 (not a known attribute)
 
 
 class ExactModularSumErrorTest(parameterized.TestCase):

@@ -201,13 +201,30 @@ class RotationErrorTest(parameterized.TestCase):
     ('nine', 9, ValueError, '9 (int)'),
     ('bool', True, TypeError, 'True (bool)'),
   )
-  def test_rejects_num_repeats(self, num_rotations, error, found):
+  def test_rejects_num_rotations(self, num_rotations, error, found):
     with self.assertRaisesWithLiteralMatch(
       error,
       '`num_rotations` must be an int of at least 1 and at most 8, found'
       f' {found}.',
     ):
       _factory(num_rotations=num_rotations)
+
+  def test_former_name_of_num_rotations_warns_and_works(self):
+    with self.assertWarnsRegex(
+      DeprecationWarning,
+      '^`num_repeats` is now `num_rotations`; the old name will be removed in'
+      ' 0.2.$',
+    ) as caught:
+      former = _factory(num_repeats=2, seed=5)
+    self.assertEndsWith(caught.filename, 'rotation_test.py')
+    value_type = tff.TensorType(np.float32, [32])
+    value = np.arange(32, dtype=np.float32)
+    outputs = []
+    for factory in (former, _factory(num_rotations=2, seed=5)):
+      process = factory.create(value_type)
+      outputs.append(process.next(process.initialize(), [value]))
+    np.testing.assert_array_equal(outputs[0].result, outputs[1].result)
+    self.assertEqual(outputs[0].state['settings']['num_repeats'], 2)
 
   @parameterized.named_parameters(
     ('negative', -1, ValueError, '-1 (int)'),

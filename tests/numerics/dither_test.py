@@ -174,7 +174,7 @@ class CoherentVarianceTest(parameterized.TestCase):
     )
     expected = (num_alike**2 + num_clients - num_alike) / 12
     # What is read is the variance of the offsets' sum, uniform, plus twice its
-    # covariance with what is sent; the result moves by the share of those alike.
+    # covariance with the sum; the result moves by the share of those alike.
     offsets = num_clients**2 / 12
     error = stat_checks.variance_error(offsets, size, -1.2)
     error += 2 * stat_checks.mean_error(np.std(total) * offsets**0.5, size)

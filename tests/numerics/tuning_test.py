@@ -248,6 +248,42 @@ class FixedBinSizeTest(parameterized.TestCase):
       np.testing.assert_array_equal(bins, np.full(16, 0.25))
       self.assertEqual(float(tuner.reported_bin_size(state)), 0.25)
 
+  @parameterized.named_parameters(
+    ('zero', 0.0, ValueError, '0.0 (float)'),
+    ('negative', -1.0, ValueError, '-1.0 (float)'),
+    ('nan', float('nan'), ValueError, 'nan (float)'),
+    ('infinite', float('inf'), ValueError, 'inf (float)'),
+    ('too_small', 1e-31, ValueError, '1e-31 (float)'),
+    ('bool', True, TypeError, 'True (bool)'),
+    ('text', '0.1', TypeError, "'0.1' (str)"),
+    ('none', None, TypeError, 'None (NoneType)'),
+  )
+  def test_rejects_bin_size(self, bin_size, error, found):
+    with self.assertRaisesWithLiteralMatch(
+      error,
+      '`bin_size` must be a finite number of at least 1e-30 and at most 1e+30,'
+      f' found {found}.',
+    ):
+      tuning.FixedBinSize(bin_size, modulus=16)
+
+  def test_rejects_rounding_and_decoding(self):
+    for tuner_class, arguments in (
+      (tuning.FixedBinSize, [1.0]),
+      (tuning.WrappedNormalTuner, []),
+    ):
+      with self.assertRaisesWithLiteralMatch(
+        TypeError,
+        '`rounding` must be one of Rounding.STOCHASTIC, Rounding.DITHER, found'
+        " 'dither' (str).",
+      ):
+        tuner_class(*arguments, modulus=16, rounding='dither')
+      with self.assertRaisesWithLiteralMatch(
+        TypeError,
+        '`decoding` must be one of Decoding.POSTERIOR_MEAN, Decoding.CENTRED,'
+        ' found None (NoneType).',
+      ):
+        tuner_class(*arguments, modulus=16, decoding=None)
+
   def test_only_a_fixed_bin_size_centres_lost_rounds(self):
     self.assertTrue(tuning.FixedBinSize(1.0, modulus=4).centres_lost_rounds)
     tuner = tuning.WrappedNormalTuner(modulus=4, decoding=_CENTRED)
