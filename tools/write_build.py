@@ -101,14 +101,60 @@ def _file_of(module: str, project: pathlib.Path) -> Optional[pathlib.PurePath]:
   parts = module.split('.')
   if parts[0] not in FOLDERS:
     return None
-  # The folder's __init__ is asked last: a target that needs one module of the
-  # package must not depend on all of them.
+  # The folder's __init__ is asked last: a name is that of a module first.
   for length in range(len(parts), max(len(parts) - 2, 0), -1):
     stem = pathlib.PurePath(*parts[:length])
     for path in (stem.with_suffix('.py'), stem / '__init__.py'):
       if (project / path).is_file():
         return path
   return None
+
+
+def _imported_files(
+  path: pathlib.PurePath, project: pathlib.Path
+) -> set[pathlib.PurePath]:
+  """Files of `project` that the import statements at `path` name."""
+  tree = ast.parse((project / path).read_text(encoding='utf-8'))
+  files = {_file_of(module, project) for module in _imported_modules(tree)}
+  return files - {None, path}
+
+
+def _inits(
+  path: pathlib.PurePath, project: pathlib.Path
+) -> set[pathlib.PurePath]:
+  """The `__init__` files that Python runs before the module at `path`."""
+  inits = {folder / '__init__.py' for folder in path.parents}
+  return {init for init in inits if (project / init).is_file()}
+
+
+def dependencies(
+  project: pathlib.Path = PROJECT,
+) -> dict[pathlib.PurePath, set[pathlib.PurePath]]:
+  """What each source file needs of `project`.
+
+  That is what it imports, and the `__init__` of each folder on the way, which
+  Python runs first: without it, a checkout that is also on Python's path would
+  be taken in place of Bazel's files. An `__init__` that itself needs the file
+  is left out, since Bazel knows no circles; whoever needs the file names it.
+  """
+  imported = {p: _imported_files(p, project) for p in source_files(project)}
+  reached = {}
+  for path in imported:
+    reached[path], todo = set(), [path]
+    while todo:
+      new = imported[todo.pop()] - reached[path]
+      reached[path] |= new
+      todo += new
+  return {
+    path: files
+    | {
+      init
+      for file in files
+      for init in _inits(file, project) - {path}
+      if path not in reached[init]
+    }
+    for path, files in imported.items()
+  }
 
 
 def _has_main(tree: ast.Module) -> bool:
@@ -145,11 +191,12 @@ def _rule(kind: str, **attributes: Optional[object]) -> str:
   return f'{kind}(\n{"".join(lines)})\n'
 
 
-def _rule_of(path: pathlib.PurePath, project: pathlib.Path) -> str:
-  """The one rule for the file at `path`."""
+def _rule_of(
+  path: pathlib.PurePath, files: set[pathlib.PurePath], project: pathlib.Path
+) -> str:
+  """The one rule for the file at `path`, which needs `files`."""
   tree = ast.parse((project / path).read_text(encoding='utf-8'))
   modules = _imported_modules(tree)
-  files = {_file_of(module, project) for module in modules} - {None, path}
   kind, size, data = 'py_library', None, []
   if is_test(path):
     kind, size = 'py_test', 'medium'
@@ -186,12 +233,13 @@ def _files_label(folder: pathlib.PurePath) -> str:
 def _folder_text(
   folder: pathlib.PurePath,
   folders: list[pathlib.PurePath],
+  needs: dict[pathlib.PurePath, set[pathlib.PurePath]],
   project: pathlib.Path,
 ) -> str:
   """What BUILD in `folder` should hold."""
   rules = [
-    _rule_of(path, project)
-    for path in source_files(project)
+    _rule_of(path, files, project)
+    for path, files in needs.items()
     if path.parent == folder
   ]
   # A glob stops where a folder has a BUILD of its own.
@@ -216,11 +264,12 @@ def build_texts(
 ) -> dict[pathlib.PurePath, str]:
   """Returns what each BUILD file should hold for the files of `project`."""
   folders = _folders(project)
+  needs = dependencies(project)
   below = ''.join(_files_label(f) for f in folders if len(f.parts) == 1)
   return {
     pathlib.PurePath('BUILD'): f'{_ROOT}{below}    ],\n)\n',
     **{
-      folder / 'BUILD': _folder_text(folder, folders, project)
+      folder / 'BUILD': _folder_text(folder, folders, needs, project)
       for folder in folders
     },
   }

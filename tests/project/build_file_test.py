@@ -186,15 +186,14 @@ class WriteBuildTest(absltest.TestCase):
         for kind, attributes in _rules(text)
       },
       {
+        # What the package's __init__ needs cannot need the __init__.
         ('tff_autotune_secagg', 'tff_autotune_secagg'): (
           'py_library',
-          ['//tff_autotune_secagg/numerics:a'],
+          [
+            '//tff_autotune_secagg/numerics:a',
+            '//tff_autotune_secagg/numerics:numerics',
+          ],
           ['py.typed'],
-        ),
-        ('tff_autotune_secagg', 'b'): (
-          'py_library',
-          ['//tff_autotune_secagg/numerics:a'],
-          None,
         ),
         ('tff_autotune_secagg/numerics', 'numerics'): (
           'py_library',
@@ -202,9 +201,23 @@ class WriteBuildTest(absltest.TestCase):
           None,
         ),
         ('tff_autotune_secagg/numerics', 'a'): ('py_library', None, None),
+        ('tff_autotune_secagg', 'b'): (
+          'py_library',
+          [
+            ':tff_autotune_secagg',
+            '//tff_autotune_secagg/numerics:a',
+            '//tff_autotune_secagg/numerics:numerics',
+          ],
+          None,
+        ),
         ('tff_autotune_secagg/numerics', 'c'): (
           'py_library',
-          [':a', '//tff_autotune_secagg:b'],
+          [
+            ':a',
+            ':numerics',
+            '//tff_autotune_secagg:b',
+            '//tff_autotune_secagg:tff_autotune_secagg',
+          ],
           None,
         ),
         ('experiments/soak', 'run'): (
