@@ -19,9 +19,7 @@ from experiments.training import plot
 from experiments.wrapped_normal import plot
 from tests import binary_runner
 
-_ROOT = os.path.dirname(
-  os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-)
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _FIGURES = os.path.join(_ROOT, 'experiments', 'figures')
 # The folder is the name of the binary.
 _FLAG_FILES = {
