@@ -13,9 +13,9 @@ import tff_autotune_secagg
 _NAMES = [
   'AutotunedSecureSumFactory',
   'Decoding',
+  'ExactModularSumFactory',
   'FlattenFactory',
   'HadamardRotationFactory',
-  'ModularSecureSumFactory',
   'QuantizeModEncodingStage',
   'QuantizeModFactory',
   'Rounding',
@@ -32,6 +32,9 @@ _NAMES = [
   'simulation',
 ]
 
+# Old names, which warn, and the new ones.
+_DEPRECATED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
+
 
 class PublicApiTest(absltest.TestCase):
   def test_exports_these_names_and_no_others(self):
@@ -44,6 +47,18 @@ class PublicApiTest(absltest.TestCase):
     self.assertSameElements(
       public, [n for n in _NAMES if n not in ('__version__', 'simulation')]
     )
+
+  def test_deprecated_names_warn_and_lead_to_the_new_ones(self):
+    for old, new in _DEPRECATED.items():
+      with self.subTest(old):
+        self.assertNotIn(old, tff_autotune_secagg.__all__)
+        with self.assertWarnsRegex(
+          (DeprecationWarning, FutureWarning), rf'`{old}`.*`{new}`'
+        ):
+          value = getattr(tff_autotune_secagg, old)
+        self.assertIs(value, getattr(tff_autotune_secagg, new))
+    with self.assertRaisesRegex(AttributeError, 'ModularSum'):
+      _ = tff_autotune_secagg.ModularSum
 
   def test_everything_has_a_docstring(self):
     for name in _NAMES:
