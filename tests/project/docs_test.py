@@ -48,12 +48,14 @@ _FOREIGN = frozenset(
 )
 
 
-def _documents() -> list[pathlib.Path]:
-  # Not what an environment or a build holds.
+def _documents(project: pathlib.Path = _PROJECT) -> list[pathlib.Path]:
+  """The project's own, not what an environment or a build holds."""
+  folders = [project / folder for folder in ('docs', *_SOURCES)]
   return sorted(
-    path
-    for folder in ('.', 'docs', *_SOURCES)
-    for path in (_PROJECT / folder).glob('*.md' if folder == '.' else '**/*.md')
+    [
+      *project.glob('*.md'),
+      *(path for folder in folders for path in folder.rglob('*.md')),
+    ]
   )
 
 
@@ -157,6 +159,19 @@ def _broken_links(document: pathlib.Path, text: str) -> list[str]:
   return broken
 
 
+def _broken_commands(text: str) -> list[str]:
+  """Modules and flag files of commands in `text` that are not there."""
+  broken = []
+  for module in re.findall(r'\bpython\S* -m ([\w.]+)', text):
+    path = _PROJECT.joinpath(*module.split('.')).with_suffix('.py')
+    if module.partition('.')[0] in _SOURCES and not path.is_file():
+      broken.append(module)
+  for flag_file in re.findall(r'--flagfile[= ](\S+\.flags)', text):
+    if not (_PROJECT / flag_file).is_file():
+      broken.append(flag_file)
+  return broken
+
+
 class DocumentsTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
@@ -216,6 +231,11 @@ def _count(text: str) -> int:
 def _two_digits(value: float) -> float:
   """`value` as it is printed in the tables."""
   return float(f'{value:.1e}')
+
+  def test_commands_name_what_exists(self):
+    self._fail_with(
+      {p: _broken_commands(p.read_text(encoding='utf-8')) for p in self._texts}
+    )
 
 
 class HowManyBitsTest(parameterized.TestCase):
@@ -355,6 +375,31 @@ class CheckerTest(parameterized.TestCase):
   )
   def test_knows_a_broken_name(self, reference, is_broken):
     self.assertEqual(_is_broken(reference, _known_names()), is_broken)
+
+  def test_finds_documents_at_every_depth(self):
+    project = pathlib.Path(self.create_tempdir().full_path)
+    ours = ['README.md', 'docs/a.md', 'experiments/soak/README.md']
+    for name in [*ours, '.venv/lib/b.md', 'build/c.md']:
+      (project / name).parent.mkdir(parents=True, exist_ok=True)
+      (project / name).touch()
+    self.assertCountEqual(_documents(project), [project / n for n in ours])
+
+  @parameterized.named_parameters(
+    ('module', 'python -m tff_autotune_secagg.worker --port=1', []),
+    ('foreign_module', '.venv/bin/python -m pytest', []),
+    (
+      'missing_module',
+      'python3 -m tff_autotune_secagg.workers',
+      ['tff_autotune_secagg.workers'],
+    ),
+    (
+      'missing_flag_file',
+      'python x.py --flagfile=experiments/no.flags',
+      ['experiments/no.flags'],
+    ),
+  )
+  def test_knows_a_broken_command(self, text, broken):
+    self.assertEqual(_broken_commands(text), broken)
 
   @parameterized.named_parameters(
     ('file', '[a](install.md)', []),
