@@ -6,7 +6,7 @@
       | FlattenFactory             one vector
       | HadamardRotationFactory    entries look normal
       | QuantizeModFactory         bins of a tuned size, residues modulo k
-      | ModularSecureSumFactory    TFF's secure modular sum
+      | ExactModularSumFactory     TFF's secure modular sum
     sum of the structure; its spread sets the next bin size
 
 `autotuned_secure_aggregator()` is the whole of it, ready for
@@ -22,6 +22,8 @@ Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131):
     sum_stddev         sigma  root mean square of an entry of the rotated sum
     nmse                      energy of the error over energy of the true sum
 """
+
+import warnings
 
 from tff_autotune_secagg import _tff_version
 
@@ -40,11 +42,13 @@ from tff_autotune_secagg.factories.encoding_stage import (
 from tff_autotune_secagg.factories.flatten import FlattenFactory
 from tff_autotune_secagg.factories.mean import SecureMeanFactory
 from tff_autotune_secagg.factories.mean import SecureUnweightedMeanFactory
-from tff_autotune_secagg.factories.modular_sum import ModularSecureSumFactory
+from tff_autotune_secagg.factories.modular_sum import ExactModularSumFactory
 from tff_autotune_secagg.factories.quantize_mod import QuantizeModFactory
 from tff_autotune_secagg.factories.rotation import HadamardRotationFactory
-from tff_autotune_secagg.numerics.quantization import Decoding
-from tff_autotune_secagg.numerics.quantization import Rounding
+from tff_autotune_secagg.numerics.modes import Decoding
+from tff_autotune_secagg.numerics.modes import Rounding
+from tff_autotune_secagg.numerics.tuning import FixedBinSize
+from tff_autotune_secagg.numerics.tuning import Tuner
 from tff_autotune_secagg.numerics.tuning import WrappedNormalTuner
 from tff_autotune_secagg.planning import optimal_wrap_probability
 from tff_autotune_secagg.planning import plan_modulus
@@ -53,14 +57,16 @@ from tff_autotune_secagg.planning import predicted_nmse
 __all__ = [
   'AutotunedSecureSumFactory',
   'Decoding',
+  'ExactModularSumFactory',
+  'FixedBinSize',
   'FlattenFactory',
   'HadamardRotationFactory',
-  'ModularSecureSumFactory',
   'QuantizeModEncodingStage',
   'QuantizeModFactory',
   'Rounding',
   'SecureMeanFactory',
   'SecureUnweightedMeanFactory',
+  'Tuner',
   'WrappedNormalTuner',
   '__version__',
   'autotuned_secure_aggregator',
@@ -71,3 +77,17 @@ __all__ = [
   'predicted_nmse',
   'simulation',
 ]
+
+# Former names, which warn until 0.2.
+_RENAMED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
+
+
+def __getattr__(name):
+  if name not in _RENAMED:
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+  warnings.warn(
+    f'`{name}` is now `{_RENAMED[name]}`; the old name will be removed in 0.2.',
+    DeprecationWarning,
+    stacklevel=2,
+  )
+  return globals()[_RENAMED[name]]

@@ -11,6 +11,7 @@ import math
 import numbers
 import re
 from typing import Any, Optional, Sequence, Type
+import warnings
 
 import numpy as np
 
@@ -141,6 +142,25 @@ def refuse_leaf(rule: str, path: str, found: Any) -> TypeError:
   """Returns the error for one leaf of a `value_type` that breaks `rule`."""
   where = f' at {path!r}' if path else ''
   return TypeError(f'`value_type` must hold only {rule}, found {found}{where}.')
+
+
+def renamed(name: str, value: Any, old_name: str, old_value: Any) -> Any:
+  """Returns the value of an argument that a caller may give by its old name.
+
+  Args:
+    name: of the argument.
+    value: given by that name, or its default.
+    old_name: the former name.
+    old_value: given by the former name; None if it was not.
+  """
+  if old_value is None:
+    return value
+  warnings.warn(
+    f'`{old_name}` is now `{name}`; the old name will be removed in 0.2.',
+    DeprecationWarning,
+    stacklevel=3,
+  )
+  return old_value
 
 
 def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:

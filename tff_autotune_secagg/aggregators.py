@@ -10,27 +10,28 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg import planning
+from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import flatten
 from tff_autotune_secagg.factories import mean
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import tuning
 
 # Smaller values are padded so that each of the sixteen stripes of a calibration
-# round holds enough entries to be told from noise.
+# round holds enough coordinates to be told from noise.
 MIN_DIM = 1024
 
 
-class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
+class AutotunedSecureSumFactory(chain.ChainedFactory):
   """Sums float structures under a secure modular sum, with no range to choose.
 
   Flattens the value, rotates it by a fresh randomized Hadamard transform,
   rounds it to bins of a tuned size and sums the bins modulo `modulus`. The bin
-  size of the next round comes from the spread of the masked sum alone. The
-  first round, and every round after one whose sum was unreadable, uses a ladder
+  size of the next round comes from the standard deviation of the masked sum
+  alone. The first round, and every round after one whose sum was unreadable, uses a ladder
   of bin sizes over 13 decades instead.
 
   Types: `value_type` is any structure of float16, bfloat16, float32 and float64
@@ -40,13 +41,13 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
   Secure signals: the residues and two counts of clients: those whose update is
     not 0, and rejected ones.
 
-  Guarantees: with the default decoding the expected error of a round is at most
-    the energy of the true sum, in every round; with the tuned bin size it is
-    about `predicted_nmse` times it. A client with an entry that is not finite
-    adds nothing and is counted. The bin size is always finite and positive.
-  Limits: entries of the rotated sum with a standard deviation below 1e-9 or
+  Guarantees: with the default decoding the expected squared error of a round
+    is at most the squared norm of the true sum, in every round; with the tuned
+    bin size it is about `predicted_nmse` times it. A client with a coordinate
+    that is not finite adds nothing and is counted. The bin size is always finite and positive.
+  Limits: coordinates of the rotated sum with a standard deviation below 1e-9 or
     above 1e4, in units of the values, are out of the ladder's reach. Values of
-    fewer than 1024 entries cost as much as 1024.
+    fewer than 1024 coordinates cost as much as 1024.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).
   """
@@ -57,11 +58,12 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
     modulus: int,
     wrap_probability: Optional[float] = None,
     num_clients: Optional[int] = None,
-    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-    num_repeats: int = 1,
+    rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+    decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+    num_rotations: int = 1,
     drift: float = operating_point.DEFAULT_DRIFT,
     seed: Optional[int] = None,
+    num_repeats: Optional[int] = None,
   ):
     """Initializes the factory.
 
@@ -74,12 +76,13 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
         for them is refused here; if not, it is flagged in the measurements.
       rounding: `Rounding` of the clients.
       decoding: `Decoding` of the server.
-      num_repeats: rotations one after the other, 1 to 8; 2 for updates with
-        only a few nonzero entries.
+      num_rotations: rotations one after the other, 1 to 8; 2 for updates with
+        only a few nonzero coordinates.
       drift: expected change of the logarithm of the updates' size from round to
         round, 0 to 2.
       seed: of the rotations and the dither; int of 0 .. 2**63 - 1, or None to
         draw one in every `initialize`.
+      num_repeats: the former name of `num_rotations`.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range,
@@ -94,62 +97,49 @@ class AutotunedSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
       drift=drift,
     )
     if num_clients is not None:
-      _check_cohort(
+      _check_modulus_fits(
         _checks.check_int('num_clients', num_clients, 1),
         modulus,
         wrap_probability,
         rounding,
         decoding,
       )
+    num_rotations = _checks.renamed(
+      'num_rotations', num_rotations, 'num_repeats', num_repeats
+    )
     quantize = quantize_mod.QuantizeModFactory(
-      modular_sum.ModularSecureSumFactory(modulus=modulus),
-      modulus=modulus,
-      bin_size=tuner,
-      rounding=rounding,
-      decoding=decoding,
+      modular_sum.ExactModularSumFactory(modulus=modulus),
+      tuner=tuner,
       seed=seed,
     )
-    self._factory = flatten.FlattenFactory(
-      rotation.HadamardRotationFactory(
-        quantize, num_repeats=num_repeats, min_dim=MIN_DIM, seed=seed
-      )
+    rotate = rotation.HadamardRotationFactory(
+      quantize, num_rotations=num_rotations, min_dim=MIN_DIM, seed=seed
     )
-
-  def create(self, value_type) -> tff.templates.AggregationProcess:
-    """Creates the process.
-
-    Args:
-      value_type: structure of float tensors of defined shape.
-
-    Returns:
-      A `tff.templates.AggregationProcess`.
-
-    Raises:
-      TypeError: `value_type` holds something else.
-    """
-    return self._factory.create(value_type)
+    super().__init__([], flatten.FlattenFactory(rotate))
 
 
-def _check_cohort(num_clients, modulus, wrap_probability, rounding, decoding):
+def _check_modulus_fits(
+  num_clients, modulus, wrap_probability, rounding, decoding
+):
   """Raises ValueError if the planner says the modulus is too small."""
   options = dict(
     wrap_probability=wrap_probability, rounding=rounding, decoding=decoding
   )
-  lacking = operating_point.shortage(
+  problems = operating_point.modulus_problems(
     tf.constant(num_clients, tf.float64), modulus, **options
   )
   limit = operating_point.MAX_PREDICTED_NMSE
-  if lacking.error:
+  if problems.error:
     error = planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, **options
     )
     reason = (
-      f'the predicted error is {error:.2g} of the energy of the sum, above'
-      f' {limit:g}'
+      f'the predicted error is {error:.2g} of the squared norm of the sum,'
+      f' above {limit:g}'
     )
-  elif lacking.rule:
+  elif problems.rule:
     reason = f'no bin size has `wrap_probability` {wrap_probability:g}'
-  elif lacking.dither:
+  elif problems.dither:
     reason = (
       'they may differ by less than a bin, where dither lets their errors add'
     )
@@ -170,11 +160,12 @@ def autotuned_secure_aggregator(
   clipping: bool = False,
   weighted: bool = True,
   num_clients: Optional[int] = None,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-  num_repeats: int = 1,
+  rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+  num_rotations: int = 1,
   drift: float = operating_point.DEFAULT_DRIFT,
   seed: Optional[int] = None,
+  num_repeats: Optional[int] = None,
 ) -> tff.aggregators.AggregationFactory:
   """Secure mean of model updates, for `model_aggregator=` of TFF's builders.
 
@@ -183,7 +174,7 @@ def autotuned_secure_aggregator(
 
   Secure signals: `AutotunedSecureSumFactory` and the mean around it send masked
   sums only: residues, the weight, and counts of contributing and rejected
-  clients. `zeroing` adds whether the client's largest entry is below a quantile
+  clients. `zeroing` adds whether the client's largest coordinate is below a quantile
   estimate, and whether the client was zeroed; `clipping` adds whether its norm
   is below another estimate, and whether it was clipped. All of them are secure
   sums; with each of the latter TFF also counts the clients that sent it and
@@ -194,7 +185,7 @@ def autotuned_secure_aggregator(
   Args:
     modulus: int in 2 .. 2**30; its logarithm is the bits per coordinate.
     wrap_probability: None for the automatic one, or the paper's alpha.
-    zeroing: whether a client with an extremely large entry is replaced by
+    zeroing: whether a client with an extremely large coordinate is replaced by
       zeros, as TFF's aggregators do: a corrupted client must not cost a round.
     clipping: whether the norm of updates is clipped adaptively, as TFF's
       aggregators do. Not needed for secure summation here.
@@ -203,9 +194,10 @@ def autotuned_secure_aggregator(
     num_clients: as in `AutotunedSecureSumFactory`.
     rounding: as in `AutotunedSecureSumFactory`.
     decoding: as in `AutotunedSecureSumFactory`.
-    num_repeats: as in `AutotunedSecureSumFactory`.
+    num_rotations: as in `AutotunedSecureSumFactory`.
     drift: as in `AutotunedSecureSumFactory`.
     seed: as in `AutotunedSecureSumFactory`.
+    num_repeats: the former name of `num_rotations`.
 
   Returns:
     A `tff.aggregators.WeightedAggregationFactory`, or an unweighted one.
@@ -222,7 +214,9 @@ def autotuned_secure_aggregator(
     num_clients=num_clients,
     rounding=rounding,
     decoding=decoding,
-    num_repeats=num_repeats,
+    num_rotations=_checks.renamed(
+      'num_rotations', num_rotations, 'num_repeats', num_repeats
+    ),
     drift=drift,
     seed=seed,
   )

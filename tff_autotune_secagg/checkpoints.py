@@ -14,7 +14,7 @@ import tensorflow_federated as tff
 import tree
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.factories import state_guard
+from tff_autotune_secagg.stages import state_guard
 
 
 def check_state(process: Any, state: Any) -> None:

@@ -12,15 +12,15 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import wrapped_normal
 
 
 class _Plan(NamedTuple):
   """What the planner finds for a client count and a modulus; scalar tensors."""
 
-  half_period: tf.Tensor
+  half_period_stddevs: tf.Tensor
   error: tf.Tensor
   is_too_small: tf.Tensor
 
@@ -35,20 +35,22 @@ def _planner(wrap_probability, rounding, decoding, drift):
 
   def plan(num_clients, modulus):
     if wrap_probability is None:
-      found = operating_point.best_operation(
+      found = operating_point.best_operating_point(
         num_clients, modulus, rounding, decoding, drift
       )
     else:
-      found = operating_point.fixed_operation(
+      found = operating_point.paper_operating_point(
         wrap_probability, num_clients, modulus, rounding
       )
-    lacking = operating_point.shortage(
+    problems = operating_point.modulus_problems(
       num_clients, modulus, wrap_probability, rounding, decoding
     )
     return _Plan(
-      found.half_period,
-      operating_point.nmse(found.half_period, found.noise_share, decoding),
-      tf.reduce_any(lacking),
+      found.half_period_stddevs,
+      operating_point.nmse(
+        found.half_period_stddevs, found.noise_share, decoding
+      ),
+      tf.reduce_any(problems),
     )
 
   spec = tf.TensorSpec([], tf.float64)
@@ -62,8 +64,8 @@ def _planned(
   num_clients = _checks.check_int('num_clients', num_clients, 1)
   modulus = _checks.check_modulus(modulus)
   operating_point.check_tuning(wrap_probability, drift)
-  _checks.check_enum('rounding', rounding, quantization.Rounding)
-  _checks.check_enum('decoding', decoding, quantization.Decoding)
+  _checks.check_enum('rounding', rounding, modes.Rounding)
+  _checks.check_enum('decoding', decoding, modes.Decoding)
   planner = _planner(wrap_probability, rounding, decoding, drift)
   return planner(
     tf.constant(num_clients, tf.float64), tf.constant(modulus, tf.float64)
@@ -74,8 +76,8 @@ def optimal_wrap_probability(
   *,
   num_clients: int,
   modulus: int,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+  rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   drift: float = operating_point.DEFAULT_DRIFT,
 ) -> float:
   """Returns the wrap probability of least expected error.
@@ -88,13 +90,13 @@ def optimal_wrap_probability(
     drift: standard deviation of ln(sigma' / sigma) between rounds, 0 to 2.
 
   Returns:
-    Probability that an entry of the rotated sum leaves half a period.
+    Probability that a coordinate of the rotated sum leaves half a period.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
   found = _planned(num_clients, modulus, None, rounding, decoding, drift)
-  return float(2.0 * wrapped_normal.normal_tail(found.half_period))
+  return float(2.0 * wrapped_normal.normal_tail(found.half_period_stddevs))
 
 
 def predicted_nmse(
@@ -102,8 +104,8 @@ def predicted_nmse(
   num_clients: int,
   modulus: int,
   wrap_probability: Optional[float] = None,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+  rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   drift: float = operating_point.DEFAULT_DRIFT,
 ) -> float:
   """Predicts the error of a round once the tuner knows the updates' size.
@@ -121,7 +123,7 @@ def predicted_nmse(
       updates that keep their size.
 
   Returns:
-    Error energy over the energy of the true sum.
+    Squared norm of the error over that of the true sum.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
@@ -137,8 +139,8 @@ def plan_modulus(
   target_nmse: float,
   *,
   wrap_probability: Optional[float] = None,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-  decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
+  rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   drift: float = operating_point.DEFAULT_DRIFT,
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
@@ -151,7 +153,7 @@ def plan_modulus(
 
   Args:
     num_clients: int of at least 1, clients summed in a round.
-    target_nmse: error energy over the energy of the true sum, in (0, 1).
+    target_nmse: squared norm of the error over that of the true sum, in (0, 1).
     wrap_probability: as in `predicted_nmse`.
     rounding: as in `predicted_nmse`.
     decoding: as in `predicted_nmse`.

@@ -9,13 +9,13 @@ Optimization has conformance tests for stages, which this one passes.
 
 import functools
 
-import numpy as np
 import tensorflow as tf
 from tensorflow_model_optimization.python.core.internal import tensor_encoding
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.numerics import stripes
 
 
 def _tf_style(cls):
@@ -29,7 +29,7 @@ def _tf_style(cls):
 class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
   """Encodes a tensor as residues modulo `modulus` of its bins.
 
-  Encoding: entries are divided by the bin size, rounded at random to a
+  Encoding: coordinates are divided by the bin size, rounded at random to a
     neighbouring integer and reduced to `0 .. modulus - 1`.
   Decoding: residues, or sums of them whether reduced or not, are read as the
     integer nearest to 0 in their class and multiplied by the bin size.
@@ -41,8 +41,8 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
     entropy.
 
   Guarantees: encoding commutes with sum, and a decoded sum has mean equal to
-    the sum and variance at most `bin_size**2 / 4` per summand and entry, as
-    long as no entry of the rounded sum leaves half a period,
+    the sum and variance at most `bin_size**2 / 4` per summand and coordinate, as
+    long as none of the rounded sum leaves half a period,
     `modulus * bin_size / 2`.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).
@@ -102,13 +102,12 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
       raise _checks.refuse_type('x', 'a float32 tensor', x.dtype.name)
     if not x.shape.is_fully_defined():
       raise _checks.refuse_shape('x', x.shape)
-    bin_sizes = tf.fill(
-      [quantization.NUM_STRIPES], encode_params[self.BIN_SIZE_KEY]
-    )
+    bin_sizes = stripes.level(encode_params[self.BIN_SIZE_KEY])
+    dtype = quantization.sum_dtype(self._modulus)
     residues = quantization.encode(
       x, bin_sizes, seeds.private_seed(), modulus=self._modulus
     )
-    return {self.ENCODED_VALUES_KEY: tf.cast(residues, self._wire_dtype())}
+    return {self.ENCODED_VALUES_KEY: tf.cast(residues, dtype)}
 
   def decode(
     self, encoded_tensors, decode_params, num_summands=None, shape=None
@@ -120,7 +119,3 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
     )
     bins = quantization.centre(residues, self._modulus)
     return tf.cast(bins, tf.float32) * decode_params[self.BIN_SIZE_KEY]
-
-  def _wire_dtype(self):
-    is_power_of_two = self._modulus & (self._modulus - 1) == 0
-    return np.int32 if is_power_of_two else np.int64

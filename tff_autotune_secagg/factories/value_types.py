@@ -7,9 +7,8 @@ container the caller has (tuples, dicts, attrs classes, unnamed TFF structures)
 and lets a leaf change its dtype or shape on the way.
 """
 
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -104,11 +103,27 @@ def pack(leaves: List[tf.Tensor], value_type: tff.Type) -> Any:
   return struct
 
 
-def working_dtype(dtype: tf.DType) -> tf.DType:
-  """Returns the dtype a leaf is computed in: float64 for itself, or float32."""
-  return tf.float64 if dtype == tf.float64 else tf.float32
+def with_leaves(
+  value_type: Optional[tff.Type], specs: List[tf.TensorSpec]
+) -> tff.Type:
+  """Returns a type of the containers of `value_type` with other leaves.
 
+  Args:
+    value_type: structure with as many leaves as `specs`; None for one tensor.
+    specs: of the leaves, in order.
+  """
+  leaves = [tff.TensorType(s.dtype.as_numpy_dtype, s.shape) for s in specs]
+  if value_type is None or isinstance(value_type, tff.TensorType):
+    (leaf,) = leaves
+    return leaf
 
-def num_entries(value_type: tff.Type) -> int:
-  """Returns the number of tensor entries of a structure."""
-  return sum(int(np.prod(s.shape)) for s in leaf_specs(value_type))
+  def build(struct_type):
+    elements = []
+    for name, element in tff.structure.iter_elements(struct_type):
+      is_struct = isinstance(element, tff.StructType)
+      elements.append((name, build(element) if is_struct else leaves.pop(0)))
+    if isinstance(struct_type, tff.StructWithPythonType):
+      return tff.StructWithPythonType(elements, struct_type.python_container)
+    return tff.StructType(elements)
+
+  return build(value_type)

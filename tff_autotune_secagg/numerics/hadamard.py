@@ -1,14 +1,12 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized Hadamard rotation of many orders, in plain TensorFlow.
+"""Fast Hadamard transforms of many orders, in plain TensorFlow.
 
-A vector of d values is padded with zeros to D, its signs are flipped at random
-and a Hadamard matrix over sqrt(D) is applied: the rotation R = HD of Bonawitz
-et al. (2019, arXiv:1912.00131), section 3. All entries of the matrix are
-+-1/sqrt(D), and D need not be a power of two: any m1 * m2 * 2**p will do with
-m1 and m2 among the orders up to 64 of the constructions of Sylvester and Paley
-(see `hadamard_matrices`). Padding is then at most 6 %
-from d = 1024 on and 1.5 % on average, where powers of two cost up to 100 %.
+All entries of the matrix are +-1/sqrt(D), and D need not be a power of two: any
+m1 * m2 * 2**p will do with m1 and m2 among the orders up to 64 of the
+constructions of Sylvester and Paley (see `hadamard_matrices`). Padding is then
+at most 6 % from d = 1024 on and 1.5 % on average, where powers of two cost up
+to 100 %.
 
 The matrix is a Kronecker product of small ones, `factors(D)`, and is applied as
 one small dense multiplication per factor. Measured on two x86-64 cores, radix
@@ -18,10 +16,8 @@ values at a time.
 
 The layout of the result: input index (a, b, c) becomes output index (b, c, a),
 where a runs over the first factor. A run of neighbouring nonzero inputs that
-shares its a therefore has the same energy in each of the 16 stripes (entry
-index modulo 16) that `quantization` tells apart, whatever their pattern.
-
-No TFF here: everything is NumPy, or TensorFlow on dense tensors.
+shares its a therefore has the same squared norm in each of the 16 stripes
+(index modulo 16, see `stripes`), whatever their pattern.
 """
 
 import functools
@@ -33,19 +29,15 @@ import tensorflow as tf
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics import hadamard_matrices
+from tff_autotune_secagg.numerics import stripes
 
 # Paley's constructions and doubling give every order 4 * odd up to 60.
 _ODD_PARTS = (1, 3, 5, 7, 9, 11, 13, 15)
 _MAX_FACTOR = 64
 
 # Cost of a stage of radix r is that of moving the tensor plus r multiplications
-# per entry; in units of the latter, moving costs about this much (measured).
+# per coordinate; in units of the latter, moving costs about this much (measured).
 _MOVE_COST = 16
-
-# A multiple of this as the first factor makes the stripes even, see above.
-_NUM_STRIPES = 16
-
-_BITS_PER_WORD = 32
 
 hadamard_matrix = hadamard_matrices.hadamard_matrix
 
@@ -125,11 +117,14 @@ def factors(order: int) -> Tuple[int, ...]:
         candidates.append(stages + radices)
 
   def rank(sizes):
-    uneven = all(size % _NUM_STRIPES for size in sizes)
+    # A multiple of 16 as the first factor makes the stripes even, see above.
+    uneven = all(size % stripes.NUM_STRIPES for size in sizes)
     return uneven, sum(_MOVE_COST + size for size in sizes)
 
   chosen = min(candidates, key=rank)
-  chosen.sort(key=lambda r: (r % _NUM_STRIPES != 0, r & (r - 1) != 0, -r))
+  chosen.sort(
+    key=lambda r: (r % stripes.NUM_STRIPES != 0, r & (r - 1) != 0, -r)
+  )
   return tuple(chosen) or (1,)
 
 
@@ -159,7 +154,7 @@ def _stage_matrices(order: int, dtype: tf.DType, transpose: bool):
   return sizes, matrices
 
 
-def _check_tensor(x) -> tf.Tensor:
+def check_tensor(x) -> tf.Tensor:
   """Returns `x` as a tensor with a static last dimension, or raises."""
   x = tf.convert_to_tensor(x)
   if x.dtype not in (tf.float32, tf.float64):
@@ -189,7 +184,7 @@ def transform(x: tf.Tensor) -> tf.Tensor:
   Raises:
     TypeError, ValueError: another dtype; D not known or not available.
   """
-  x = _check_tensor(x)
+  x = check_tensor(x)
   order = x.shape[-1]
   sizes, matrices = _stage_matrices(order, x.dtype, transpose=False)
   is_vector = x.shape.rank == 1
@@ -217,7 +212,7 @@ def inverse_transform(x: tf.Tensor) -> tf.Tensor:
   Raises:
     TypeError, ValueError: as `transform`.
   """
-  x = _check_tensor(x)
+  x = check_tensor(x)
   order = x.shape[-1]
   sizes, matrices = _stage_matrices(order, x.dtype, transpose=True)
   y = x
@@ -243,107 +238,3 @@ def _reshape_like(y, x):
   if x.shape.is_fully_defined():
     return tf.reshape(y, x.shape)
   return tf.ensure_shape(tf.reshape(y, tf.shape(x)), x.shape)
-
-
-def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
-  """Draws fair random signs, 32 from each random word.
-
-  Args:
-    dim: Python int, number of signs.
-    seed: int32 or int64 tensor [2].
-
-  Returns:
-    int32 tensor [dim], each 0 (plus) or -2**31, the sign bit of float32
-    (minus), each with probability exactly 1/2. The same on every device.
-  """
-  num_words = -(-dim // _BITS_PER_WORD)
-  words = tf.random.stateless_uniform(
-    [1, num_words], seed, None, None, tf.int32, alg='philox'
-  )
-  shifts = tf.range(_BITS_PER_WORD, dtype=tf.int32)[:, tf.newaxis]
-  bits = tf.bitwise.left_shift(words, shifts)
-  bits = tf.bitwise.bitwise_and(bits, tf.int32.min)
-  bits = tf.reshape(bits, [num_words * _BITS_PER_WORD])
-  return bits if dim % _BITS_PER_WORD == 0 else bits[:dim]
-
-
-def flip_signs(x: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-  """Multiplies entries by +1 or -1, the same ones for the same seed.
-
-  Applied twice with one seed it gives back `x` bit for bit.
-
-  Args:
-    x: float32 or float64 tensor [D], D static.
-    seed: int32 or int64 tensor [2].
-
-  Returns:
-    Tensor of the shape and dtype of `x`.
-
-  Raises:
-    TypeError, ValueError: another dtype; D not known.
-  """
-  x = _check_tensor(x)
-  bits = random_sign_bits(x.shape[0], seed)
-  if x.dtype == tf.float32:
-    flipped = tf.bitwise.bitwise_xor(tf.bitcast(x, tf.int32), bits)
-    return tf.bitcast(flipped, tf.float32)
-  return tf.where(bits < 0, -x, x)
-
-
-def rotate(x: tf.Tensor, seed: tf.Tensor, num_repeats: int = 1) -> tf.Tensor:
-  """Pads a vector to `padded_dim` and rotates it at random.
-
-  Guarantees: linear for a given seed and keeps the norm, so that a rotated sum
-  is the sum of the rotated vectors.
-  Limits: one repeat leaves a vector of j equal nonzeros with an excess kurtosis
-  of -2/j; two make it normal.
-
-  Args:
-    x: float32 or float64 tensor [d], d static and at least 1.
-    seed: int32 or int64 tensor [2]; the same for all vectors to be summed.
-    num_repeats: Python int, at least 1: rounds of random signs and transform.
-
-  Returns:
-    Tensor [padded_dim(d)] of the dtype of `x`.
-
-  Raises:
-    TypeError, ValueError: another dtype; d not known.
-  """
-  x = _check_tensor(x)
-  dim = x.shape[0]
-  y = tf.pad(x, [[0, padded_dim(dim) - dim]]) if padded_dim(dim) > dim else x
-  for repeat in range(num_repeats):
-    y = transform(flip_signs(y, _repeat_seed(seed, repeat)))
-  return y
-
-
-def inverse_rotate(
-  y: tf.Tensor, seed: tf.Tensor, dim: int, num_repeats: int = 1
-) -> tf.Tensor:
-  """Inverse of `rotate`: also the least squares solution for any `y`.
-
-  Args:
-    y: float32 or float64 tensor [padded_dim(dim)].
-    seed: the seed given to `rotate`.
-    dim: Python int, size of the vector that was rotated.
-    num_repeats: as given to `rotate`.
-
-  Returns:
-    Tensor [dim] of the dtype of `y`.
-
-  Raises:
-    TypeError, ValueError: another dtype; another size.
-  """
-  y = _check_tensor(y)
-  if y.shape[0] != padded_dim(dim):
-    raise ValueError(
-      f'`y` must have `padded_dim({dim})` = {padded_dim(dim)} entries, found'
-      f' {y.shape[0]}.'
-    )
-  for repeat in reversed(range(num_repeats)):
-    y = flip_signs(inverse_transform(y), _repeat_seed(seed, repeat))
-  return y if y.shape[0] == dim else y[:dim]
-
-
-def _repeat_seed(seed: tf.Tensor, repeat: int) -> tf.Tensor:
-  return tf.random.experimental.stateless_fold_in(seed, repeat, alg='philox')

@@ -1,19 +1,20 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted error, the best operating point, and the next bin size.
+"""The error of a round at a bin size, and the bin size of least error.
 
-Notation, per entry of the rotated sum: signal variance sigma^2, n clients,
+Notation, per coordinate of the rotated sum: signal variance sigma^2, n clients,
 modulus k, bin size b, period W = k b, rounding variance n v b^2, observed
-variance sigma_tot^2 = sigma^2 + n v b^2 and half period in observed spreads
-r = (W / 2) / sigma_tot. The wrap probability is alpha = 2 Q(r) with the normal
-tail Q. NMSE is the energy of the error over the energy of the true sum.
+variance sigma_tot^2 = sigma^2 + n v b^2 and half period in observed standard
+deviations r = (W / 2) / sigma_tot. The wrap probability is alpha = 2 Q(r) with
+the normal tail Q. NMSE is the squared norm of the error over the squared norm
+of the true sum.
 
 With the noise share f = n v b^2 / sigma_tot^2, the error is
 
     posterior mean:  f + (1 - f) A(r),     A = E var(u | u mod W) / sigma_tot^2
     centred:         (f + B(r)) / (1 - f), B = 4 r^2 sum_j (2j-1) 2 Q((2j-1) r)
 
-for a normal u of spread sigma_tot. Both hold exactly for rounding errors that
+for a normal u of standard deviation sigma_tot. Both hold exactly for rounding errors that
 are uncorrelated with the signal, as far as the sum of them is normal.
 """
 
@@ -27,12 +28,13 @@ import tensorflow as tf
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics import bisection
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import dither
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import rounding_noise
 
-# Round to round, ln(sigma' / sigma) is taken as normal with this spread. FedAvg
-# on images measures 0.04 to 0.08 after its first rounds, and 0.4 where clients
-# are few and uneven.
+# Round to round, ln(sigma' / sigma) is taken as normal with this standard
+# deviation. FedAvg on images measures 0.04 to 0.08 after its first rounds, and
+# 0.4 where clients are few and uneven.
 DEFAULT_DRIFT = 0.1
 
 # Above this predicted error a modulus is called too small for its cohort.
@@ -40,38 +42,39 @@ MAX_PREDICTED_NMSE = 0.5
 
 _TABLE_STEP = 0.05
 _TABLE_MAX = 12.0
-# Candidates for r: 0.5 is nearly uniform, 9 wraps one entry in 1e18.
+# Candidates for r: 0.5 is nearly uniform, 9 wraps one coordinate in 1e18.
 _HALF_PERIODS = np.linspace(0.5, 9.0, 171)
 
 
 @functools.lru_cache(maxsize=None)
-def _wrap_error_table(decoding: quantization.Decoding) -> np.ndarray:
+def _wrap_error_table(decoding: modes.Decoding) -> np.ndarray:
   """Returns ln of A or B at r = step, 2 step, ..., by quadrature or series."""
   half_periods = np.arange(1, round(_TABLE_MAX / _TABLE_STEP) + 1) * _TABLE_STEP
-  if decoding is quantization.Decoding.CENTRED:
+  if decoding is modes.Decoding.CENTRED:
     odd = np.arange(1, 801, 2)
     tails = odd * special.erfc(np.outer(half_periods, odd) / math.sqrt(2))
     return np.log(4 * half_periods**2 * tails.sum(axis=1))
   errors = []
   for half_period in half_periods:
-    spread = 0.5 / half_period
-    candidates = int(8 * spread) + 3
+    stddev_periods = 0.5 / half_period
+    candidates = int(8 * stddev_periods) + 3
     x = np.linspace(-0.5, 0.5, 801)
     u = x[:, np.newaxis] + np.arange(-candidates, candidates + 1)
-    density = np.exp(-0.5 * (u / spread) ** 2) / (spread * math.sqrt(2 * np.pi))
+    density = np.exp(-0.5 * (u / stddev_periods) ** 2)
+    density /= stddev_periods * math.sqrt(2 * np.pi)
     mean = (u * density).sum(1) / density.sum(1)
     variance = ((u - mean[:, np.newaxis]) ** 2 * density).sum(1)
-    errors.append(np.trapz(variance, x) / spread**2)
+    errors.append(np.trapz(variance, x) / stddev_periods**2)
   return np.log(errors)
 
 
 def wrap_error(
-  half_period: tf.Tensor, decoding: quantization.Decoding
+  half_period_stddevs: tf.Tensor, decoding: modes.Decoding
 ) -> tf.Tensor:
   """Returns A(r) or B(r) of this module's equations, float64, interpolated."""
   values = _wrap_error_table(decoding)
   table = tf.constant(values, tf.float64)
-  position = half_period / _TABLE_STEP - 1.0
+  position = half_period_stddevs / _TABLE_STEP - 1.0
   position = tf.clip_by_value(position, 0.0, len(values) - 1.001)
   index = tf.cast(position, tf.int32)
   low, high = tf.gather(table, index), tf.gather(table, index + 1)
@@ -79,54 +82,55 @@ def wrap_error(
 
 
 def nmse(
-  half_period: tf.Tensor,
+  half_period_stddevs: tf.Tensor,
   noise_share: tf.Tensor,
-  decoding: quantization.Decoding,
+  decoding: modes.Decoding,
 ) -> tf.Tensor:
   """Returns the error of a round with the given r and f, float64.
 
   At most 1 for the posterior mean; unbounded for centred decoding.
   """
-  wrap = wrap_error(half_period, decoding)
-  if decoding is quantization.Decoding.POSTERIOR_MEAN:
+  wrap = wrap_error(half_period_stddevs, decoding)
+  if decoding is modes.Decoding.POSTERIOR_MEAN:
     return noise_share + (1.0 - noise_share) * wrap
   return (noise_share + wrap) / tf.maximum(1.0 - noise_share, 1e-12)
 
 
-class Operation(NamedTuple):
+class OperatingPoint(NamedTuple):
   """One way to run a round: float64 tensors of equal shape.
 
   Attributes:
-    half_period: r, half the period in observed spreads.
-    bin_per_stddev: b / sigma, bin size in spreads of the true sum.
+    half_period_stddevs: r, half the period in observed standard deviations.
+    bin_per_stddev: b / sigma, bin size in standard deviations of the true sum.
     noise_share: f, the part of the observed variance that is rounding.
   """
 
-  half_period: tf.Tensor
+  half_period_stddevs: tf.Tensor
   bin_per_stddev: tf.Tensor
   noise_share: tf.Tensor
 
 
-def operation(
-  half_period: tf.Tensor,
+def operating_point(
+  half_period_stddevs: tf.Tensor,
   num_clients: tf.Tensor,
   modulus: int,
-  rounding: quantization.Rounding,
-) -> Operation:
-  """Finds the bin size at which half a period is r observed spreads.
+  rounding: modes.Rounding,
+) -> OperatingPoint:
+  """Finds the bin size of half a period of r observed standard deviations.
 
   Solves (k b / 2 r)^2 = sigma^2 + n b^2 v(sigma / (sqrt(n) b)) for b / sigma.
   With v constant this is b = 2 r sigma / sqrt(k^2 - 4 r^2 n v).
 
   Args:
-    half_period: float64 tensor, r.
+    half_period_stddevs: float64 tensor, r.
     num_clients: float64 scalar n.
     modulus: Python int k.
-    rounding: the clients' mode. For dither, only bins of at most two spreads of
-      a client are looked at; r out of reach there gets the largest of them.
+    rounding: the clients' mode. For dither, only bins of at most two standard
+      deviations of a client are looked at; r out of reach there gets the
+      largest of them.
 
   Returns:
-    An `Operation` whose `half_period` is the one asked for, or the one reached.
+    An `OperatingPoint` with the half period that was asked for, or reached.
   """
   root = tf.sqrt(tf.maximum(num_clients, 1.0))
 
@@ -139,37 +143,38 @@ def operation(
   def period(bin_per_client):
     return modulus * bin_per_client / root
 
-  low = tf.math.log(2.0 * half_period * root / modulus)
-  if rounding is quantization.Rounding.DITHER:
-    high = -math.log(rounding_noise.MIN_DITHER_SPREAD) + 0.0 * low
+  low = tf.math.log(2.0 * half_period_stddevs * root / modulus)
+  if rounding is modes.Rounding.DITHER:
+    high = tf.zeros_like(low) - math.log(dither.MIN_CLIENT_STDDEV_BINS)
   else:
     high = low + 30.0
 
   def is_short(log_bin):
     b = tf.exp(log_bin)
-    return period(b) < 2.0 * half_period * tf.sqrt(1.0 + noise(b))
+    return period(b) < 2.0 * half_period_stddevs * tf.sqrt(1.0 + noise(b))
 
   b = tf.exp(bisection.bisect(is_short, low, high))
   observed = 1.0 + noise(b)
-  return Operation(
-    half_period=period(b) / 2 / tf.sqrt(observed),
+  return OperatingPoint(
+    half_period_stddevs=period(b) / 2 / tf.sqrt(observed),
     bin_per_stddev=b / root,
     noise_share=noise(b) / observed,
   )
 
 
-def best_operation(
+def best_operating_point(
   num_clients: tf.Tensor,
   modulus: int,
-  rounding: quantization.Rounding,
-  decoding: quantization.Decoding,
+  rounding: modes.Rounding,
+  decoding: modes.Decoding,
   drift: float,
-) -> Operation:
-  """Returns the `Operation` of least expected error if sigma drifts.
+) -> OperatingPoint:
+  """Returns the `OperatingPoint` of least expected error if sigma drifts.
 
   The bin size is set now and used when sigma has become sigma exp(delta) with
-  delta normal of spread `drift`; the error energy relative to today's sigma^2
-  is averaged over delta by Gauss-Hermite quadrature and minimized on a grid.
+  delta normal of standard deviation `drift`; the squared error relative to
+  today's sigma^2 is averaged over delta by Gauss-Hermite quadrature and
+  minimized on a grid.
 
   Args:
     num_clients: float64 scalar.
@@ -181,7 +186,7 @@ def best_operation(
   Returns:
     Scalars.
   """
-  candidates = operation(
+  candidates = operating_point(
     tf.constant(_HALF_PERIODS, tf.float64), num_clients, modulus, rounding
   )
   nodes, weights = np.polynomial.hermite_e.hermegauss(9)
@@ -192,27 +197,26 @@ def best_operation(
   variance = rounding_noise.decoded_variance(growth / b, num_clients, rounding)
   noise = tf.square(b) * variance  # In units of sigma^2 before the drift.
   observed = tf.square(growth) + noise
-  half_period = candidates.half_period[:, tf.newaxis] / tf.sqrt(
-    observed * (1.0 - share)
-  )
+  half_period = candidates.half_period_stddevs[:, tf.newaxis]
+  half_period /= tf.sqrt(observed * (1.0 - share))
   errors = nmse(half_period, noise / observed, decoding) * tf.square(growth)
   best = tf.argmin(tf.reduce_sum(errors * weights, axis=1))
-  return Operation(*(tf.gather(part, best) for part in candidates))
+  return OperatingPoint(*(tf.gather(part, best) for part in candidates))
 
 
-def fixed_operation(
+def paper_operating_point(
   wrap_probability: float,
   num_clients: tf.Tensor,
   modulus: int,
-  rounding: quantization.Rounding,
-) -> Operation:
+  rounding: modes.Rounding,
+) -> OperatingPoint:
   """Returns the fixed point of the paper's rule b = 2 z sigma_tot / (k - 1)."""
-  half_period = half_period_for(wrap_probability) * modulus / (modulus - 1)
+  half_period = normal_quantile(wrap_probability) * modulus / (modulus - 1)
   half_period = tf.convert_to_tensor(half_period, tf.float64)
-  return operation(half_period, num_clients, modulus, rounding)
+  return operating_point(half_period, num_clients, modulus, rounding)
 
 
-def half_period_for(wrap_probability: float) -> float:
+def normal_quantile(wrap_probability: float) -> float:
   """Returns the r at which a normal leaves [-r, r] with this probability."""
   # Half the smallest of floats is 0, whose r is infinite.
   return float(-special.ndtri(max(wrap_probability / 2, 1e-300)))
@@ -222,7 +226,7 @@ def rule_has_fixed_point(
   wrap_probability: float,
   num_clients: tf.Tensor,
   modulus: int,
-  rounding: quantization.Rounding,
+  rounding: modes.Rounding,
 ) -> tf.Tensor:
   """Tells whether the paper's rule converges: k - 1 > 2 z sqrt(n v), bool.
 
@@ -231,11 +235,11 @@ def rule_has_fixed_point(
   variance = rounding_noise.decoded_variance(
     tf.constant(1e3, tf.float64), num_clients, rounding
   )
-  quantile = half_period_for(wrap_probability)
+  quantile = normal_quantile(wrap_probability)
   return modulus - 1 > 2.0 * quantile * tf.sqrt(num_clients * variance)
 
 
-class Shortage(NamedTuple):
+class ModulusProblems(NamedTuple):
   """Why a modulus may be too small for a cohort; scalar bool tensors.
 
   Attributes:
@@ -251,13 +255,13 @@ class Shortage(NamedTuple):
   dither: tf.Tensor
 
 
-def shortage(
+def modulus_problems(
   num_clients: tf.Tensor,
   modulus: int,
   wrap_probability: Optional[float],
-  rounding: quantization.Rounding,
-  decoding: quantization.Decoding,
-) -> Shortage:
+  rounding: modes.Rounding,
+  decoding: modes.Decoding,
+) -> ModulusProblems:
   """Tells why no bin size serves this many clients well, if so.
 
   Args:
@@ -268,24 +272,24 @@ def shortage(
     decoding: the server's mode.
 
   Returns:
-    A `Shortage`.
+    A `ModulusProblems`.
   """
   clients = tf.maximum(num_clients, 1.0)
   never = tf.constant(False)
   if wrap_probability is None:
-    found = best_operation(clients, modulus, rounding, decoding, 0.0)
+    found = best_operating_point(clients, modulus, rounding, decoding, 0.0)
     rule = never
   else:
-    found = fixed_operation(wrap_probability, clients, modulus, rounding)
+    found = paper_operating_point(wrap_probability, clients, modulus, rounding)
     rule = tf.logical_not(
       rule_has_fixed_point(wrap_probability, clients, modulus, rounding)
     )
-  dither = never
-  if rounding is quantization.Rounding.DITHER:
-    reach = 2.0 * found.half_period * tf.sqrt(clients)
-    dither = tf.logical_and(clients >= 2.0, modulus < reach)
-  error = nmse(found.half_period, found.noise_share, decoding)
-  return Shortage(error > MAX_PREDICTED_NMSE, rule, dither)
+  alike = never
+  if rounding is modes.Rounding.DITHER:
+    reach = 2.0 * found.half_period_stddevs * tf.sqrt(clients)
+    alike = tf.logical_and(clients >= 2.0, modulus < reach)
+  error = nmse(found.half_period_stddevs, found.noise_share, decoding)
+  return ModulusProblems(error > MAX_PREDICTED_NMSE, rule, alike)
 
 
 def check_tuning(wrap_probability: Optional[float], drift: float) -> None:

@@ -1,21 +1,21 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The spread of a normal variable that is seen only modulo a period.
+"""The standard deviation of a normal that is seen only modulo a period.
 
 Residues of the summed, rotated updates are a sample of a wrapped normal around
 0: the sum of integers that are normal up to rounding, reduced modulo k. Its
 first trigonometric moment about 0 is `C = E cos(2 pi S / k) =
-exp(-(2 pi s / k)^2 / 2)` for a spread of s bins (Mardia and Jupp 2000, section
+exp(-(2 pi s / k)^2 / 2)` for a standard deviation of s bins (Mardia and Jupp 2000, section
 3.5.7), which the integer lattice does not bias.
 
 The paper (Bonawitz et al. 2019, arXiv:1912.00131, section 4) fits by the length
 of the mean direction, which does not know where the centre is. The random signs
 of the rotation put the centre at 0, so that the cosine alone is the better
 statistic: it needs no bias correction, a sum that is one constant is read as
-energy and not as centre, and a uniform sum is told apart at a smaller sample.
+size and not as centre, and a uniform sum is told apart at a smaller sample.
 
 The working quantity is the mean versine 1 - C = mean of 2 sin^2(pi S / k),
-which keeps its relative accuracy for spreads far below one bin.
+which keeps its relative accuracy for standard deviations far below one bin.
 """
 
 import math
@@ -26,11 +26,11 @@ import tensorflow as tf
 # give. The one-sided false alarm rate of a normal is 2.9e-7 per statistic.
 BLIND_Z = 5.0
 
-# Spreads from this part of the period on decode to 0: what the posterior mean
-# could still save there is below 1e-4 of the energy.
+# Standard deviations from this part of the period on decode to 0: what the
+# posterior mean could still save there is below 1e-4 of the squared norm.
 MAX_PERIODS = 0.6
 
-# The posterior mean needs no smaller spread than this to see the edges.
+# The posterior mean needs no smaller standard deviation to see the edges.
 _MIN_PERIODS = 0.12
 
 _ROWS_OF_SHORT_SUM = 64
@@ -41,7 +41,7 @@ def sum_versines(bins: tf.Tensor, modulus: int) -> tf.Tensor:
 
   Args:
     bins: float32 or float64 tensor [rows, ...] of static shape, in bins, in
-      `[-modulus / 2, modulus / 2]`. Entries of 0, such as padding, add nothing.
+      `[-modulus / 2, modulus / 2]`. Coordinates of 0, such as padding, add nothing.
     modulus: Python int, the period in bins.
 
   Returns:
@@ -58,13 +58,13 @@ def sum_versines(bins: tf.Tensor, modulus: int) -> tf.Tensor:
 
 
 def stddev_periods(mean_versine: tf.Tensor) -> tf.Tensor:
-  """Returns the spread, in periods, whose mean versine is given.
+  """Returns the standard deviation whose mean versine is given.
 
   Args:
     mean_versine: float64 tensor in [0, 2].
 
   Returns:
-    float64 tensor: 0 for 0, infinity where the mean cosine is not positive.
+    float64 tensor, periods: 0 for 0, infinity where the mean cosine is not positive.
     Never NaN.
   """
   resolved = mean_versine < 1.0
@@ -74,21 +74,21 @@ def stddev_periods(mean_versine: tf.Tensor) -> tf.Tensor:
 
 
 def mean_cosine(periods: tf.Tensor) -> tf.Tensor:
-  """Returns the mean cosine of a wrapped normal of the given spread."""
+  """Returns the mean cosine of a wrapped normal of that standard deviation."""
   return tf.exp(-2.0 * math.pi**2 * tf.square(periods))
 
 
 def is_readable(
-  mean_versine: tf.Tensor, num_entries: tf.Tensor, modulus: int
+  mean_versine: tf.Tensor, num_coordinates: tf.Tensor, modulus: int
 ) -> tf.Tensor:
   """Tells where the mean cosine is significantly above that of uniform data.
 
-  For num_entries uniform residues the mean cosine has mean 0 and variance
-  1 / (2 num_entries), or 1 / num_entries for a modulus of 2.
+  For num_coordinates uniform residues the mean cosine has mean 0 and variance
+  1 / (2 num_coordinates), or 1 / num_coordinates for a modulus of 2.
 
   Args:
     mean_versine: float64 tensor.
-    num_entries: float64 tensor, broadcastable; 0 entries are never readable.
+    num_coordinates: float64 tensor, broadcastable; 0 coordinates are never readable.
     modulus: Python int, number of values a residue has.
 
   Returns:
@@ -96,7 +96,7 @@ def is_readable(
   """
   cosine_squared = tf.square(1.0 - mean_versine)
   precision = 1.0 if modulus == 2 else 2.0
-  significant = precision * num_entries * cosine_squared > BLIND_Z**2
+  significant = precision * num_coordinates * cosine_squared > BLIND_Z**2
   return tf.logical_and(mean_versine < 1.0, significant)
 
 
@@ -104,22 +104,22 @@ def posterior_mean_periods(x: tf.Tensor, periods: tf.Tensor) -> tf.Tensor:
   """Returns the mean of an unwrapped normal given its value modulo 1.
 
   The candidates x + j, weighted by the normal density, for j in -2..2; with a
-  spread of at most `MAX_PERIODS` the rest is below 3e-4 periods.
+  standard deviation of at most `MAX_PERIODS` the rest is below 3e-4 periods.
 
   Args:
     x: float32 or float64 tensor [..., S] in [-1/2, 1/2], in periods.
-    periods: tensor [S], the spread of the unwrapped variable, in periods.
+    periods: tensor [S], standard deviation of the unwrapped variable, periods.
 
   Returns:
     Tensor like `x`: x itself up to shrinkage near the edges, 0 at the edges and
-    where the spread exceeds `MAX_PERIODS`. Odd in x.
+    where `periods` exceeds `MAX_PERIODS`. Odd in x.
   """
-  spread = tf.clip_by_value(periods, _MIN_PERIODS, MAX_PERIODS)
-  spread = tf.cast(spread, x.dtype)
+  stddev = tf.clip_by_value(periods, _MIN_PERIODS, MAX_PERIODS)
+  stddev = tf.cast(stddev, x.dtype)
   # With q = exp(-1 / 2 s^2) and e = exp(-x / s^2), the weight of j relative to
   # that of 0 is q^(j^2) e^j. The clip keeps e^2 inside float32.
-  q = tf.exp(-0.5 / tf.square(spread))
-  e = tf.exp(-x / tf.square(spread))
+  q = tf.exp(-0.5 / tf.square(stddev))
+  e = tf.exp(-x / tf.square(stddev))
   inverse = 1.0 / e
   plus, minus = e + inverse, e - inverse
   q4 = tf.pow(q, 4)

@@ -15,8 +15,8 @@ import grpc
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_autotune_secagg.factories import state_guard
 from tff_autotune_secagg.simulation import worker_process
+from tff_autotune_secagg.stages import state_guard
 
 # As many as TFF's own factory keeps. An executor holds the values of one number
 # of clients, and cohorts that differ in every round would pile them up.

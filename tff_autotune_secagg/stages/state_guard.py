@@ -30,7 +30,7 @@ def refusal(name: str, found: Any, owner: str, wanted: Any) -> str:
   )
 
 
-def checked(
+def assert_settings(
   state: collections.OrderedDict, settings: Mapping[str, int], owner: str
 ) -> collections.OrderedDict:
   """Returns settings found in a state, after checking that they are these.

@@ -1,0 +1,109 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a round reports. A new measurement is one line of `_MEASUREMENTS`."""
+
+import collections
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics import fitting
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal
+
+
+class FinishedRound(NamedTuple):
+  """What there is to report of.
+
+  Attributes:
+    tuner: whose settings the round had.
+    tuner_state: state of the tuner before the round.
+    bin_sizes: float64 [NUM_STRIPES], those of the round.
+    fitted: the fit of its sum.
+    contributing: int32 scalar, clients whose update is not 0.
+    rejected: int32 scalar, clients whose update is not finite.
+    num_coordinates: Python int, coordinates on the wire.
+  """
+
+  tuner: tuning.Tuner
+  tuner_state: collections.OrderedDict
+  bin_sizes: tf.Tensor
+  fitted: fitting.WrappedNormalFit
+  contributing: tf.Tensor
+  rejected: tf.Tensor
+  num_coordinates: int
+
+  @property
+  def num_clients(self) -> tf.Tensor:
+    """Clients whose update is not 0, float64 scalar."""
+    return tf.cast(self.contributing, tf.float64)
+
+  @property
+  def num_bits(self) -> int:
+    """Bits of a residue."""
+    return quantization.num_bits(self.tuner.modulus)
+
+
+def _num_bytes(finished: FinishedRound) -> tf.Tensor:
+  num_bits = finished.num_coordinates * finished.num_bits
+  return tf.constant((num_bits + 7) // 8, tf.int64)
+
+
+_MEASUREMENTS = collections.OrderedDict(
+  bin_size=lambda r: r.tuner.reported_bin_size(r.tuner_state),
+  calibrating=lambda r: stripes.is_ladder(r.bin_sizes),
+  blind=lambda r: tf.logical_and(r.fitted.is_blind, r.num_clients > 0.0),
+  zero_sum=lambda r: r.fitted.is_zero,
+  modulus_too_small=lambda r: r.tuner.modulus_is_too_small(r.num_clients),
+  sum_stddev=lambda r: tf.cast(r.fitted.sum_stddev, tf.float32),
+  wrap_probability=lambda r: tf.cast(fitted_wrap_probability(r), tf.float32),
+  predicted_nmse=lambda r: tf.cast(round_nmse(r), tf.float32),
+  num_clients=lambda r: r.contributing,
+  rejected_clients=lambda r: r.rejected,
+  bits_per_coordinate=lambda r: tf.constant(r.num_bits, tf.int32),
+  bytes_per_client=_num_bytes,
+)
+
+NAMES = tuple(_MEASUREMENTS)
+
+
+def measure(finished: FinishedRound) -> collections.OrderedDict:
+  """Returns all measurements of a round, by name."""
+  return collections.OrderedDict(
+    (name, function(finished)) for name, function in _MEASUREMENTS.items()
+  )
+
+
+def fitted_wrap_probability(finished: FinishedRound) -> tf.Tensor:
+  """Returns the fitted share of coordinates outside half a period.
+
+  float64 in [0, 1], mean of the stripes; 1 for a blind round.
+  """
+  half_period, _ = _half_period_stddevs(finished)
+  mean = tf.reduce_mean(2.0 * wrapped_normal.normal_tail(half_period))
+  return tf.where(finished.fitted.is_blind, tf.ones_like(mean), mean)
+
+
+def round_nmse(finished: FinishedRound) -> tf.Tensor:
+  """Returns the error predicted for a finished round, mean of the stripes.
+
+  float64; 0 for a round whose sum is 0, 1 for a blind round and for one whose
+  residues are explained by rounding alone: nothing is known of their sums.
+  """
+  fitted, decoding = finished.fitted, finished.tuner.decoding
+  half_period, observed = _half_period_stddevs(finished)
+  share = 1.0 - tf.square(fitted.sum_stddev / observed)
+  error = tf.reduce_mean(operating_point.nmse(half_period, share, decoding))
+  is_lost = tf.logical_or(fitted.is_blind, tf.equal(fitted.sum_stddev, 0.0))
+  error = tf.where(is_lost, tf.ones_like(error), error)
+  return tf.where(fitted.is_zero, tf.zeros_like(error), error)
+
+
+def _half_period_stddevs(finished):
+  """Returns r of each stripe, and the standard deviations it is a ratio to."""
+  observed = tf.maximum(finished.fitted.observed_stddev, 1e-300)
+  modulus = finished.tuner.modulus
+  return modulus * finished.bin_sizes / 2 / observed, observed

@@ -1,0 +1,75 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Quantization over an unbounded range and reduction modulo k."""
+
+import collections
+
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import round_codec
+from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.stages import stage
+from tff_autotune_secagg.stages import state_guard
+
+# Raised when the meaning of the state or of the residues changes.
+_FORMAT = 1
+
+
+class QuantizeStage(stage.Stage):
+  """Makes residues of every leaf, and values of their sum.
+
+  State: `settings`, `seed`, `round` and `tuner`. Signals: counts of clients.
+  """
+
+  signal_limits = collections.OrderedDict(contributing=1, rejected=1)
+
+  def __init__(self, specs, *, tuner, seed):
+    """Initializes the stage; arguments as of `QuantizeModFactory`."""
+    self._specs = specs
+    self._tuner = tuner
+    self._seed = seed
+    self._codec = round_codec.RoundCodec(tuner, specs)
+    self._settings = collections.OrderedDict(
+      state_format=_FORMAT,
+      modulus=tuner.modulus,
+      dither=int(tuner.rounding is modes.Rounding.DITHER),
+    )
+
+  @property
+  def out_specs(self):
+    """int32 tensors of the leaves' shapes."""
+    return [tf.TensorSpec(spec.shape, tf.int32) for spec in self._specs]
+
+  def initial_state(self):
+    """The settings, the seed of the dither and the tuner's state."""
+    return collections.OrderedDict(
+      settings=state_guard.as_state(self._settings),
+      **seeds.initial_state(self._seed, seeds.DITHER_STREAM),
+      tuner=self._tuner.initial_state(),
+    )
+
+  def parameters(self, state):
+    """The bin sizes and the seed of the round."""
+    return self._tuner.bin_sizes(state['tuner']), seeds.round_seed(state)
+
+  def encode(self, leaves, parameters):
+    """Rounds and reduces."""
+    bin_sizes, shared_seed = parameters
+    return self._codec.encode(
+      leaves, bin_sizes, shared_seed, seeds.private_seed()
+    )
+
+  def decode(self, leaves, signals, state):
+    """Fits, decodes and tunes."""
+    result, tuner_state, measurements = self._codec.decode(
+      leaves, signals, state['tuner'], seeds.round_seed(state)
+    )
+    next_state = collections.OrderedDict(
+      settings=state_guard.assert_settings(
+        state['settings'], self._settings, 'QuantizeModFactory'
+      ),
+      **seeds.next_state(state),
+      tuner=tuner_state,
+    )
+    return result, next_state, measurements

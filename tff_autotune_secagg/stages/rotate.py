@@ -1,0 +1,103 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The seeded randomized Hadamard rotation of every leaf."""
+
+import collections
+
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics import dtypes
+from tff_autotune_secagg.numerics import hadamard
+from tff_autotune_secagg.numerics import rotation
+from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.stages import stage
+from tff_autotune_secagg.stages import state_guard
+
+
+class RotateStage(stage.Stage):
+  """Rotates each leaf as a vector, all clients alike.
+
+  State: `settings`, `seed` and `round`.
+  """
+
+  def __init__(self, specs, *, num_rotations, min_dim, seed):
+    """Initializes the stage; arguments as of `HadamardRotationFactory`."""
+    self._specs = specs
+    self._num_rotations = num_rotations
+    self._min_dim = min_dim
+    self._seed = seed
+    self._settings = collections.OrderedDict(
+      dim=sum(spec.shape.num_elements() for spec in specs),
+      num_repeats=num_rotations,
+    )
+
+  @property
+  def out_specs(self):
+    """A vector of an available Hadamard order for each leaf."""
+    return [
+      tf.TensorSpec([self._order(spec)], dtypes.working_dtype(spec.dtype))
+      for spec in self._specs
+    ]
+
+  def _order(self, spec):
+    dim = spec.shape.num_elements()
+    return hadamard.padded_dim(max(dim, self._min_dim)) if dim else 0
+
+  def initial_state(self):
+    """The settings and the seed."""
+    return collections.OrderedDict(
+      settings=state_guard.as_state(self._settings),
+      **seeds.initial_state(self._seed, seeds.ROTATION_STREAM),
+    )
+
+  def parameters(self, state):
+    """The seed of the round."""
+    return seeds.round_seed(state)
+
+  def encode(self, leaves, parameters):
+    """Pads and rotates."""
+    rotated = [
+      self._rotate(leaf, _leaf_seed(parameters, index))
+      for index, leaf in enumerate(leaves)
+    ]
+    return rotated, collections.OrderedDict()
+
+  def decode(self, leaves, signals, state):
+    """Rotates back and crops."""
+    del signals  # None.
+    seed = seeds.round_seed(state)
+    result = [
+      self._rotate_back(leaf, _leaf_seed(seed, index), spec)
+      for index, (leaf, spec) in enumerate(zip(leaves, self._specs))
+    ]
+    next_state = collections.OrderedDict(
+      settings=state_guard.assert_settings(
+        state['settings'], self._settings, 'HadamardRotationFactory'
+      ),
+      **seeds.next_state(state),
+    )
+    return result, next_state, collections.OrderedDict()
+
+  def _rotate(self, leaf, seed):
+    flat = tf.reshape(tf.cast(leaf, dtypes.working_dtype(leaf.dtype)), [-1])
+    dim = flat.shape.num_elements()
+    if not dim:
+      return flat
+    flat = tf.pad(flat, [[0, max(0, self._min_dim - dim)]])
+    return rotation.rotate(flat, seed, num_rotations=self._num_rotations)
+
+  def _rotate_back(self, vector, seed, spec):
+    dim = spec.shape.num_elements()
+    if dim:
+      vector = rotation.inverse_rotate(
+        vector,
+        seed,
+        max(dim, self._min_dim),
+        num_rotations=self._num_rotations,
+      )[:dim]
+    return tf.cast(tf.reshape(vector, spec.shape), spec.dtype)
+
+
+def _leaf_seed(seed, index):
+  """Returns a seed of its own for each leaf of a structure."""
+  return tf.random.experimental.stateless_fold_in(seed, index)

@@ -1,0 +1,81 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A stage: one aspect of an aggregation, at clients and at the server."""
+
+import abc
+import collections
+from typing import Any, List, Mapping, Sequence, Tuple
+
+import tensorflow as tf
+
+
+class Stage(abc.ABC):
+  """Changes what clients send, and undoes the change on the sum.
+
+  The idea is that of tensor_encoding's stages and of optax's transformations:
+  a stage is four pure functions on tensors, and knows nothing of the stages
+  around it. Values are lists of leaves; a structure's containers are put back
+  by whoever wires the stages.
+
+  In a round, the server computes `parameters` from the stage's state and sends
+  them to the clients. Each client runs `encode`; leaves go on to the next
+  stage, signals are integers that are summed securely by themselves. The server
+  runs `decode` on the sum and on the summed signals.
+  """
+
+  # Whether leaves are integers; float16, bfloat16, float32 or float64 if not.
+  takes_integers = False
+  # Whether there is one leaf out for each leaf in, in the same containers.
+  keeps_structure = True
+  # Largest value of each signal of a client, by name.
+  signal_limits: Mapping[str, int] = collections.OrderedDict()
+
+  @property
+  @abc.abstractmethod
+  def out_specs(self) -> List[tf.TensorSpec]:
+    """Specs of the leaves that `encode` returns."""
+
+  def initial_state(self) -> collections.OrderedDict:
+    """Returns the state before the first round: named tensors, or none."""
+    return collections.OrderedDict()
+
+  def parameters(self, state: collections.OrderedDict) -> Any:
+    """Returns what clients need of the state: a structure of tensors."""
+    del state  # Unused.
+    return collections.OrderedDict()
+
+  @abc.abstractmethod
+  def encode(
+    self, leaves: Sequence[tf.Tensor], parameters: Any
+  ) -> Tuple[List[tf.Tensor], collections.OrderedDict]:
+    """Returns the leaves that one client passes on, and its signals."""
+
+  @abc.abstractmethod
+  def decode(
+    self,
+    leaves: Sequence[tf.Tensor],
+    signals: collections.OrderedDict,
+    state: collections.OrderedDict,
+  ) -> Tuple[List[tf.Tensor], collections.OrderedDict, collections.OrderedDict]:
+    """Returns the sum before `encode`, the next state and measurements."""
+
+  def nest_state(self, own: collections.OrderedDict, inner: Any) -> Any:
+    """Returns the stage's state with that of the stages behind it."""
+    return _nest(own, inner)
+
+  def unnest_state(self, state: Any) -> Tuple[collections.OrderedDict, Any]:
+    """Returns the two arguments of `nest_state`."""
+    own = collections.OrderedDict(
+      (name, state[name]) for name in self.initial_state()
+    )
+    return own, state['inner'] if own else state
+
+  def nest_measurements(self, own: collections.OrderedDict, inner: Any) -> Any:
+    """Returns the stage's measurements with those of the stages behind it."""
+    return _nest(own, inner)
+
+
+def _nest(own, inner):
+  if not own:
+    return inner
+  return collections.OrderedDict([*own.items(), ('inner', inner)])

@@ -1,0 +1,48 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The dtype in which residues are summed exactly."""
+
+import collections
+
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.stages import stage
+
+
+class WireStage(stage.Stage):
+  """Reduces integers modulo `modulus`, in a dtype that sums them exactly."""
+
+  takes_integers = True
+
+  def __init__(self, specs, *, modulus):
+    """Initializes the stage for integer leaves of these specs."""
+    self._specs = specs
+    self._modulus = modulus
+
+  @property
+  def out_specs(self):
+    """The same shapes in the dtype of the sum."""
+    dtype = quantization.sum_dtype(self._modulus)
+    return [tf.TensorSpec(spec.shape, dtype) for spec in self._specs]
+
+  def encode(self, leaves, parameters):
+    """Reduces and casts."""
+    del parameters  # None.
+    dtype = quantization.sum_dtype(self._modulus)
+    residues = [
+      tf.cast(quantization.reduce_modulo(leaf, self._modulus), dtype)
+      for leaf in leaves
+    ]
+    return residues, collections.OrderedDict()
+
+  def decode(self, leaves, signals, state):
+    """Casts back."""
+    del signals  # None.
+    cast = [tf.cast(x, spec.dtype) for x, spec in zip(leaves, self._specs)]
+    return cast, state, collections.OrderedDict()
+
+  def nest_measurements(self, own, inner):
+    """There are none."""
+    del own, inner  # Both empty.
+    return collections.OrderedDict()
