@@ -18,13 +18,14 @@ _PACKAGE = 'tff_autotune_secagg'
 _FACE = 'public face'
 _CHECKS = '_checks.py'
 _MAY_IMPORT = {
-  _FACE: {'factories/', 'simulation/', 'numerics/', _CHECKS},
-  'factories/': {'numerics/', _CHECKS},
+  _FACE: {'factories/', 'stages/', 'simulation/', 'numerics/', _CHECKS},
+  'factories/': {'stages/', 'numerics/', _CHECKS},
+  'stages/': {'numerics/', _CHECKS},
   'simulation/': {_CHECKS},
   'numerics/': {_CHECKS},
   _CHECKS: set(),
 }
-_ROOMS_WITHOUT_TFF = ('numerics/', _CHECKS)
+_ROOMS_WITHOUT_TFF = ('stages/', 'numerics/', _CHECKS)
 
 _MAX_MODULE_LINES = 300
 _MAX_FUNCTION_LINES = 60  # From `def` on, without the docstring.
@@ -182,11 +183,15 @@ class LayeringTest(parameterized.TestCase):
     ('sideways_package', 'factories.b', 'from {p} import simulation'),
     ('sideways_back', 'simulation.c', 'import {p}.factories.b'),
     ('simulation_to_numerics', 'simulation.c', 'from {p}.numerics import a'),
+    ('stage_to_factory', 'stages.d', 'from {p}.factories import b'),
+    ('simulation_to_stage', 'simulation.c', 'from {p}.stages import d'),
+    ('numerics_to_stage', 'numerics.a', 'from {p}.stages import d'),
     ('relative', 'numerics.a', 'from ..factories import b'),
     ('relative_package', 'simulation', 'from ..numerics import a'),
     ('within_a_function', 'numerics.a', 'def f():\n  import {p}.factories.b'),
     ('tff', 'numerics.a', 'import tensorflow_federated as tff'),
     ('tff_name', 'numerics.a', 'from tensorflow_federated import types'),
+    ('tff_in_stage', 'stages.d', 'import tensorflow_federated as tff'),
     ('tff_in_checks', '_checks', 'import tensorflow_federated as tff'),
     ('checks', '_checks', 'from {p}.numerics import a'),
     ('outside', 'face', 'from experiments.common import seeds'),
@@ -204,6 +209,8 @@ class LayeringTest(parameterized.TestCase):
         '.numerics.a',
         '.simulation',
         '.simulation.c',
+        '.stages',
+        '.stages.d',
       )
     }
     self.assertEmpty(_wrong_imports(sources))
@@ -224,6 +231,12 @@ class LayeringTest(parameterized.TestCase):
       f'{_PACKAGE}.factories': '',
       f'{_PACKAGE}.factories.b': (
         'import tensorflow_federated as tff\n'
+        'from tff_autotune_secagg import _checks\n'
+        'from tff_autotune_secagg.numerics import a\n'
+        'from tff_autotune_secagg.stages import d\n'
+      ),
+      f'{_PACKAGE}.stages': '',
+      f'{_PACKAGE}.stages.d': (
         'from tff_autotune_secagg import _checks\n'
         'from tff_autotune_secagg.numerics import a\n'
       ),
