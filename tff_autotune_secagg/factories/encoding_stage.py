@@ -41,8 +41,8 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
     entropy.
 
   Guarantees: encoding commutes with sum, and a decoded sum has mean equal to
-    the sum and variance at most `bin_size**2 / 4` per summand and coordinate, as
-    long as none of the rounded sum leaves half a period,
+    the sum and variance at most `bin_size**2 / 4` per summand and
+    coordinate, as long as none of the rounded sum leaves half a period,
     `modulus * bin_size / 2`.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).

@@ -18,10 +18,11 @@ from tff_autotune_secagg.stages import quantize
 class QuantizeModFactory(chain.ChainedFactory):
   """Sums float structures as residues modulo `modulus`.
 
-  At clients: each coordinate is divided by the current bin size, rounded at random
-    to a neighbouring integer and reduced to `0 .. modulus - 1`. A client with
-    a coordinate that is not finite sends zeros and is counted. One whose
-    coordinates are all 0 sends zeros, too: it adds no rounding noise and no dither.
+  At clients: each coordinate is divided by the current bin size, rounded at
+    random to a neighbouring integer and reduced to `0 .. modulus - 1`. A client
+    with a coordinate that is not finite sends zeros and is counted. One whose
+    coordinates are all 0 sends zeros, too: it adds no rounding noise and no
+    dither.
   At server: a residue of the inner sum is read as the integer nearest to 0 in
     its class and multiplied by the same bin size, or decoded to its posterior
     mean.
@@ -34,10 +35,10 @@ class QuantizeModFactory(chain.ChainedFactory):
   Measurements: `bin_size` (units of the values, the one of this round; of a
     calibration round the one before), `calibrating`, `blind`, `zero_sum`,
     `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root
-    mean square of a coordinate of the true sum), `wrap_probability` (fitted share
-    of wrapped coordinates), `predicted_nmse`, `num_clients` (whose update is not
-    0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client` (payload
-    of the residues) and `inner`.
+    mean square of a coordinate of the true sum), `wrap_probability` (fitted
+    share of wrapped coordinates), `predicted_nmse`, `num_clients` (whose update
+    is not 0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client`
+    (payload of the residues) and `inner`.
   Randomness: stochastic rounding draws one fresh seed per client and round;
     leaves of a structure use streams of their own. Dither uses the round's
     seed.
