@@ -127,17 +127,17 @@ def check_addresses(name: str, value: Any) -> Sequence[str]:
   return value
 
 
-def refuse_type(name: str, rule: str, found: Any) -> TypeError:
+def type_error(name: str, rule: str, found: Any) -> TypeError:
   """Returns the error for an argument whose TensorFlow or TFF type is wrong."""
   return TypeError(f'`{name}` must be {rule}, found {found}.')
 
 
-def refuse_shape(name: str, shape: Any) -> ValueError:
+def shape_error(name: str, shape: Any) -> ValueError:
   """Returns the error for a tensor whose shape is not defined when traced."""
   return ValueError(f'`{name}` must have a fully defined shape, found {shape}.')
 
 
-def refuse_leaf(rule: str, path: str, found: Any) -> TypeError:
+def leaf_error(rule: str, path: str, found: Any) -> TypeError:
   """Returns the error for one leaf of a `value_type` that breaks `rule`."""
   where = f' at {path!r}' if path else ''
   return TypeError(f'`value_type` must hold only {rule}, found {found}{where}.')
