@@ -71,3 +71,6 @@ __all__ = [
   'predicted_nmse',
   'simulation',
 ]
+
+# A secure sum in TFF's own default context then says which context it needs.
+simulation.explain_missing_context()

@@ -16,6 +16,9 @@ import numpy as np
 
 MAX_PORT = 2**16 - 1
 
+# How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
+STATE_REFUSAL = 'The state was written with'
+
 _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 
 
@@ -149,3 +152,11 @@ def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:
     raise ValueError(
       f'`{name}` must equal `{other_name}`, found {value} and {other}.'
     )
+
+
+def refused_state(name: str, found: Any, owner: str, wanted: Any) -> str:
+  """Returns the one sentence that refuses a state with another setting."""
+  return (
+    f'{STATE_REFUSAL} `{name}` {found}, but this {owner} has `{name}` {wanted}:'
+    ' start from `initialize()` or use the settings of the checkpoint.'
+  )

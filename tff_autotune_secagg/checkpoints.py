@@ -14,7 +14,6 @@ import tensorflow_federated as tff
 import tree
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.factories import state_guard
 
 
 def check_state(process: Any, state: Any) -> None:
@@ -87,7 +86,7 @@ def _check_like(wanted_state, state):
     if parents and parents[-1] == 'settings':
       if wanted[path] != found[path]:
         raise ValueError(
-          state_guard.refusal(name, found[path], 'process', wanted[path])
+          _checks.refused_state(name, found[path], 'process', wanted[path])
         )
   for path in sorted(wanted.keys() ^ found.keys()):
     kind = 'lacks' if path in wanted else 'has besides'

@@ -14,7 +14,6 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import simulation
 from tff_autotune_secagg.factories import value_types
 
 # A weight travels as its whole part and its fraction in units of 2**-40, both
@@ -76,7 +75,6 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
       TypeError: a type is another one.
     """
     value_types.check_floats(value_type)
-    simulation.explain_missing_context()
     _check_weight_type(weight_type)
     weigh, divide = _computations(value_type, weight_type)
     process = self._value_sum_factory.create(weigh.type_signature.result[0])
@@ -131,7 +129,6 @@ class SecureUnweightedMeanFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError: `value_type` holds something else.
     """
     value_types.check_floats(value_type)
-    simulation.explain_missing_context()
     weigh, divide = _computations(value_type, tff.TensorType(np.float32))
     process = self._value_sum_factory.create(weigh.type_signature.result[0])
 

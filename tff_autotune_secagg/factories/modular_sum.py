@@ -9,7 +9,6 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import simulation
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.numerics import quantization
 
@@ -56,7 +55,6 @@ class ModularSecureSumFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError: `value_type` holds something else.
     """
     value_types.check_integers(value_type)
-    simulation.explain_missing_context()
     modulus = self._modulus
     is_power_of_two = modulus & (modulus - 1) == 0
     wire_dtype = np.int32 if is_power_of_two else np.int64

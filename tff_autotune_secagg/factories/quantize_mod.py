@@ -8,7 +8,6 @@ from typing import Optional, Union
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import simulation
 from tff_autotune_secagg.factories import state_guard
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.numerics import quantization
@@ -122,7 +121,6 @@ class QuantizeModFactory(tff.aggregators.UnweightedAggregationFactory):
       TypeError: `value_type` holds something else.
     """
     value_types.check_floats(value_type)
-    simulation.explain_missing_context()
     codec = self._codec
     settings = codec.settings
 
