@@ -99,3 +99,7 @@ def __getattr__(name):
     stacklevel=2,
   )
   return globals()[_RENAMED[name]]
+
+
+# A secure sum in TFF's own default context then says which context it needs.
+simulation.explain_missing_context()

@@ -3,7 +3,6 @@
 """Tests of `secure_sum`; the oracle is the sum of Python's integers."""
 
 import collections
-from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -11,7 +10,6 @@ import numpy as np
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-from tff_autotune_secagg import simulation
 from tff_autotune_secagg.factories import modular_sum
 
 setUpModule = factory_conformance.set_up_context
@@ -34,12 +32,6 @@ class ModularSecureSumConformanceTest(
 
 
 class ModularSecureSumTypeTest(absltest.TestCase):
-  def test_create_lets_a_missing_context_be_explained(self):
-    factory = modular_sum.ModularSecureSumFactory(modulus=8)
-    with mock.patch.object(simulation, 'explain_missing_context') as explain:
-      factory.create(tff.TensorType(np.int32))
-    explain.assert_called_once_with()
-
   def test_signature(self):
     value_type = tff.TensorType(np.int64, [3])
     process = modular_sum.ModularSecureSumFactory(modulus=257).create(

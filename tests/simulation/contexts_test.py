@@ -252,54 +252,6 @@ class LocalContextTest(parameterized.TestCase):
       simulation.set_local_context(max_concurrent_clients=value)
 
 
-class ExplainMissingContextTest(absltest.TestCase):
-  def setUp(self):
-    super().setUp()
-    # TFF's default context, but with a worker of ours, since TFF's own outlives
-    # the test.
-    simulation.set_local_context()
-    self._default = tff.framework.SyncExecutionContext(
-      executor_fn=tff.framework.get_context_stack().current.executor_factory,
-      compiler_fn=tff.backends.native.desugar_and_transform_to_native,
-      transform_args=tff.tensorflow.transform_args,
-      transform_result=tff.tensorflow.transform_result,
-    )
-    tff.framework.set_default_context(self._default)
-
-  def test_secure_sum_names_the_call(self):
-    process = _modular_sum_process()
-    simulation.explain_missing_context()
-    with self.assertRaisesWithLiteralMatch(
-      RuntimeError,
-      'A secure sum must run in a context that supports it, found one that '
-      'does not. Call `tff_autotune_secagg.simulation.set_local_context()` '
-      'first (a simulation without cryptography).',
-    ):
-      _sum(process, [1, 2])
-
-  def test_anything_else_runs_and_fails_as_before(self):
-    simulation.explain_missing_context()
-    process = tff.aggregators.SumFactory().create(
-      tff.types.TensorType(np.int32)
-    )
-    self.assertEqual(_sum(process, [1, 2]), 3)
-    with self.assertRaisesRegex(TypeError, 'Failed to serialize a value'):
-      process.next(process.initialize(), [np.zeros(2, np.int32)])
-
-  def test_repeating_it_changes_nothing(self):
-    simulation.explain_missing_context()
-    context = tff.framework.get_context_stack().current
-    self.assertIsNot(context, self._default)
-    simulation.explain_missing_context()
-    self.assertIs(tff.framework.get_context_stack().current, context)
-
-  def test_leaves_contexts_of_this_module_alone(self):
-    simulation.set_local_context()
-    context = tff.framework.get_context_stack().current
-    simulation.explain_missing_context()
-    self.assertIs(tff.framework.get_context_stack().current, context)
-
-
 class WorkerCommandTest(parameterized.TestCase):
   def test_names_the_installed_worker_and_the_port(self):
     program, *flags = simulation.worker_command(8000, max_concurrent_clients=2)

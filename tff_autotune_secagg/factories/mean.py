@@ -112,6 +112,6 @@ def _check_weight_type(weight_type):
   is_scalar = is_scalar and not len(weight_type.shape)
   dtype = tf.as_dtype(weight_type.dtype) if is_scalar else None
   if dtype is None or not (dtype.is_floating or dtype.is_integer):
-    raise _checks.refuse_type(
+    raise _checks.type_error(
       'weight_type', 'a float or integer scalar', weight_type
     )
