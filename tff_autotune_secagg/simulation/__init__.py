@@ -28,9 +28,9 @@ from tff_autotune_secagg.simulation import remote_contexts
 from tff_autotune_secagg.simulation import worker_process
 
 if TYPE_CHECKING:
-  # At run time, typing would keep the classes of the `Union` for good. They
-  # keep TFF's modules, and when Python ends, TFF's default context is then
-  # disposed of too late to end its worker process.
+  # At run time, typing would keep the classes of the `Union` for good, and they
+  # TFF's modules. When Python ends, TFF's default context would be disposed of
+  # when these are cleared already, and Python would print an ignored exception.
   _Backend = Union[contexts.LocalBackend, remote_contexts.RemoteBackend]
 
 _backend: Optional[_Backend] = None

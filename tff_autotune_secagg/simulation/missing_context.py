@@ -98,10 +98,9 @@ def explain() -> None:
 def _give_back() -> None:
   """Gives TFF its own default context back before Python ends.
 
-  TFF's context ends its worker process when it is disposed of. Held by a
-  context of this package, whose class keeps TFF's modules, it would be disposed
-  of after these are cleared: Python would print an ignored exception, and the
-  worker would live on.
+  A context of this package keeps TFF's modules by its class. TFF's own context
+  below it would be disposed of when Python has cleared these already, and
+  Python would print an ignored exception.
   """
   stack = tff.framework.get_context_stack()
   if isinstance(stack.current, ExplainingContext):
