@@ -50,7 +50,7 @@ figures: env ## Draw experiments/figures/ anew from the committed results
 docs: env ## Write the API reference into build/docs/
 	@.venv/bin/python -m tools.build_docs build/docs
 
-build-file: env ## Write BUILD anew from the files that are there
+build-file: env ## Write the BUILD files anew from the files that are there
 	.venv/bin/python -m tools.write_build
 
 wheel: env ## Build the sdist and the wheel into dist/

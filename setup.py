@@ -47,7 +47,9 @@ setuptools.setup(
     'Typing :: Typed',
   ],
   python_requires='>=3.9,<3.12',
-  packages=['tff_autotune_secagg'],
+  packages=setuptools.find_packages(
+    include=['tff_autotune_secagg', 'tff_autotune_secagg.*']
+  ),
   package_data={'tff_autotune_secagg': ['py.typed']},
   zip_safe=False,
   install_requires=[

@@ -126,21 +126,21 @@ class OtherChecksTest(absltest.TestCase):
     ):
       _checks.check_equal('a', 1, 'b', 2)
 
-  def test_refusals(self):
+  def test_errors_that_a_caller_raises(self):
     self.assertEqual(
-      str(_checks.refuse_leaf('float tensors', 'a/0', 'int32')),
+      str(_checks.leaf_error('float tensors', 'a/0', 'int32')),
       "`value_type` must hold only float tensors, found int32 at 'a/0'.",
     )
     self.assertEqual(
-      str(_checks.refuse_leaf('float tensors', '', 'int32')),
+      str(_checks.leaf_error('float tensors', '', 'int32')),
       '`value_type` must hold only float tensors, found int32.',
     )
     self.assertEqual(
-      str(_checks.refuse_type('x', 'a float32 tensor', 'int32')),
+      str(_checks.type_error('x', 'a float32 tensor', 'int32')),
       '`x` must be a float32 tensor, found int32.',
     )
     self.assertEqual(
-      str(_checks.refuse_shape('x', (None,))),
+      str(_checks.shape_error('x', (None,))),
       '`x` must have a fully defined shape, found (None,).',
     )
 

@@ -4,10 +4,10 @@
 
     value (any structure of float tensors)
       | FlattenFactory             one vector
-      | HadamardRotationFactory    entries look normal
+      | HadamardRotationFactory    coordinates look normal
       | QuantizeModFactory         bins of a tuned size, residues modulo k
       | ExactModularSumFactory     TFF's secure modular sum
-    sum of the structure; its spread sets the next bin size
+    sum of the structure; its standard deviation sets the next bin size
 
 `autotuned_secure_aggregator()` is the whole of it, ready for
 `model_aggregator=` of `tff.learning.algorithms.build_weighted_fed_avg`.
@@ -15,12 +15,20 @@
 Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131):
 
     modulus            k      residues are 0 .. k - 1
-    bin_size           b      units of the values per bin
-    wrap_probability   alpha  share of entries outside half a period k b
+    bin_size           b      units of the coordinates per bin
+    period             k b    sums this far apart have the same residue
+    wrap_probability   alpha  share of coordinates outside half a period
     num_clients        n      clients summed in a round
-    dim, padded dim    d, D   entries before and after the rotation's padding
-    sum_stddev         sigma  root mean square of an entry of the rotated sum
-    nmse                      energy of the error over energy of the true sum
+    dim, padded dim    d, D   coordinates before and after padding
+    sum_stddev         sigma  root mean square of the rotated sum's coordinates
+    nmse                      squared norm of the error over that of the sum
+    stripe                    coordinates with the same index modulo 16
+    ladder                    a bin size for each of the sixteen stripes, each 8
+                              times the one before; calibration rounds use it
+    blind                     a sum whose residues look uniform and so tell
+                              nothing: decoded to 0; the next round calibrates
+    versine                   1 - cos of a residue's angle on the circle; the
+                              standard deviation is read off its mean
 """
 
 import warnings
@@ -91,3 +99,7 @@ def __getattr__(name):
     stacklevel=2,
   )
   return globals()[_RENAMED[name]]
+
+
+# A secure sum in TFF's own default context then says which context it needs.
+simulation.explain_missing_context()

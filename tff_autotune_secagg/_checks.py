@@ -17,6 +17,9 @@ import numpy as np
 
 MAX_PORT = 2**16 - 1
 
+# How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
+STATE_REFUSAL = 'The state was written with'
+
 _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 
 
@@ -128,17 +131,17 @@ def check_addresses(name: str, value: Any) -> Sequence[str]:
   return value
 
 
-def refuse_type(name: str, rule: str, found: Any) -> TypeError:
+def type_error(name: str, rule: str, found: Any) -> TypeError:
   """Returns the error for an argument whose TensorFlow or TFF type is wrong."""
   return TypeError(f'`{name}` must be {rule}, found {found}.')
 
 
-def refuse_shape(name: str, shape: Any) -> ValueError:
+def shape_error(name: str, shape: Any) -> ValueError:
   """Returns the error for a tensor whose shape is not defined when traced."""
   return ValueError(f'`{name}` must have a fully defined shape, found {shape}.')
 
 
-def refuse_leaf(rule: str, path: str, found: Any) -> TypeError:
+def leaf_error(rule: str, path: str, found: Any) -> TypeError:
   """Returns the error for one leaf of a `value_type` that breaks `rule`."""
   where = f' at {path!r}' if path else ''
   return TypeError(f'`value_type` must hold only {rule}, found {found}{where}.')
@@ -169,3 +172,11 @@ def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:
     raise ValueError(
       f'`{name}` must equal `{other_name}`, found {value} and {other}.'
     )
+
+
+def refused_state(name: str, found: Any, owner: str, wanted: Any) -> str:
+  """Returns the one sentence that refuses a state with another setting."""
+  return (
+    f'{STATE_REFUSAL} `{name}` {found}, but this {owner} has `{name}` {wanted}:'
+    ' start from `initialize()` or use the settings of the checkpoint.'
+  )

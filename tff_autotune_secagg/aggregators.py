@@ -31,8 +31,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
   Flattens the value, rotates it by a fresh randomized Hadamard transform,
   rounds it to bins of a tuned size and sums the bins modulo `modulus`. The bin
   size of the next round comes from the standard deviation of the masked sum
-  alone. The first round, and every round after one whose sum was unreadable, uses a ladder
-  of bin sizes over 13 decades instead.
+  alone. The first round, and every round after one whose sum was unreadable,
+  uses a ladder of bin sizes over 13 decades instead.
 
   Types: `value_type` is any structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.
@@ -44,7 +44,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
   Guarantees: with the default decoding the expected squared error of a round
     is at most the squared norm of the true sum, in every round; with the tuned
     bin size it is about `predicted_nmse` times it. A client with a coordinate
-    that is not finite adds nothing and is counted. The bin size is always finite and positive.
+    that is not finite adds nothing and is counted. The bin size is always
+    finite and positive.
   Limits: coordinates of the rotated sum with a standard deviation below 1e-9 or
     above 1e4, in units of the values, are out of the ladder's reach. Values of
     fewer than 1024 coordinates cost as much as 1024.
@@ -174,11 +175,11 @@ def autotuned_secure_aggregator(
 
   Secure signals: `AutotunedSecureSumFactory` and the mean around it send masked
   sums only: residues, the weight, and counts of contributing and rejected
-  clients. `zeroing` adds whether the client's largest coordinate is below a quantile
-  estimate, and whether the client was zeroed; `clipping` adds whether its norm
-  is below another estimate, and whether it was clipped. All of them are secure
-  sums; with each of the latter TFF also counts the clients that sent it and
-  those out of its range, who are none.
+  clients. `zeroing` adds whether the client's largest coordinate is below a
+  quantile estimate, and whether the client was zeroed; `clipping` adds whether
+  its norm is below another estimate, and whether it was clipped. All of them
+  are secure sums; with each of the latter TFF also counts the clients that sent
+  it and those out of its range, who are none.
 
   Limits: TFF's zeroing and clipping refuse bfloat16; without both it is taken.
 

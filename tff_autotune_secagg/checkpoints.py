@@ -14,7 +14,6 @@ import tensorflow_federated as tff
 import tree
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.stages import state_guard
 
 
 def check_state(process: Any, state: Any) -> None:
@@ -58,13 +57,15 @@ async def load_latest_state(
       'The checkpoint must have the fields of the process, found others: it'
       ' was written by another kind or version of it.'
     ) from None
-  if not version:
+  # Not by the version: `tff.learning.programs.train_model` saves a version 0.
+  if state is None:
     return initial, 0
   _check_like(initial, state)
   return state, version
 
 
 def _initial_state(process):
+  """The initial state of a process, once it is known to be one."""
   kind = tff.templates.IterativeProcess
   _checks.check_instance(
     'process', process, kind, 'a tff.templates.IterativeProcess'
@@ -73,6 +74,7 @@ def _initial_state(process):
 
 
 def _leaves(state: Any) -> Dict[str, np.ndarray]:
+  """The leaves of a state by their paths, such as 'inner/settings/modulus'."""
   return {
     '/'.join(map(str, path)): np.asarray(leaf)
     for path, leaf in tree.flatten_with_path(state)
@@ -82,14 +84,16 @@ def _leaves(state: Any) -> Dict[str, np.ndarray]:
 def _check_like(wanted_state, state):
   """Raises ValueError unless the states agree in all that is not learned."""
   wanted, found = _leaves(wanted_state), _leaves(state)
-  for path in wanted.keys() & found.keys():
+  for path in sorted(wanted.keys() & found.keys()):
     *parents, name = path.split('/')
     if parents and parents[-1] == 'settings':
       if wanted[path] != found[path]:
         raise ValueError(
-          state_guard.refusal(name, found[path], 'process', wanted[path])
+          _checks.refused_state(name, found[path], 'process', wanted[path])
         )
-  for path in sorted(wanted.keys() ^ found.keys()):
+  differing_paths = sorted(wanted.keys() ^ found.keys())
+  if differing_paths:
+    path = differing_paths[0]
     kind = 'lacks' if path in wanted else 'has besides'
     raise ValueError(
       f'`state` must have the fields of `process`, found that it {kind}'

@@ -14,13 +14,18 @@ import os
 from absl import app
 from absl import flags
 
+from tff_autotune_secagg import _checks
 from tff_autotune_secagg import simulation
 
 
 def define_flags() -> None:
   """Defines the flags of `main`."""
   flags.DEFINE_integer(
-    'port', None, 'TCP port to serve on.', lower_bound=1, upper_bound=2**16 - 1
+    'port',
+    None,
+    'TCP port to serve on.',
+    lower_bound=1,
+    upper_bound=_checks.MAX_PORT,
   )
   flags.DEFINE_integer(
     'max_concurrent_clients',

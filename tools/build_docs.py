@@ -34,8 +34,11 @@ _SECTION = re.compile(r'^( *)([A-Z][a-z]+(?: [a-z]+)?): (?=\S)', re.MULTILINE)
 
 def module_names() -> list[str]:
   """Names of the package's public modules."""
-  stems = sorted(path.stem for path in (PROJECT / PACKAGE).glob('*.py'))
-  return [f'{PACKAGE}.{stem}' for stem in stems if not stem.startswith('_')]
+  names = set()
+  for path in (PROJECT / PACKAGE).rglob('*.py'):
+    parts = path.relative_to(PROJECT).with_suffix('').parts
+    names.add('.'.join(parts[:-1] if parts[-1] == '__init__' else parts))
+  return sorted(name for name in names - {PACKAGE} if '._' not in name)
 
 
 def set_out(docstring: str) -> str:
@@ -45,20 +48,17 @@ def set_out(docstring: str) -> str:
 
 def build(folder: pathlib.Path) -> None:
   """Writes the pages into `folder`."""
-  package = importlib.import_module(PACKAGE)
-  names = module_names()
-  for name in names:
+  specs = [PACKAGE]
+  for name in module_names():
     for member in vars(importlib.import_module(name)).values():
       if inspect.isclass(member) and member.__module__ == name:
         member.__doc__ = set_out(member.__doc__ or '')
-  # pdoc finds the modules in the package's __all__ by itself, and only those.
-  exported = {f'{PACKAGE}.{name}' for name in package.__all__}
+    # pdoc finds some by itself: those in an __all__, and those below a package
+    # that has none.
+    if name not in pdoc.extract.walk_specs(specs):
+      specs.append(name)
   pdoc.render.configure(docformat='google', show_source=False)
-  pdoc.pdoc(
-    PACKAGE,
-    *(name for name in names if name not in exported),
-    output_directory=folder,
-  )
+  pdoc.pdoc(*specs, output_directory=folder)
 
 
 def main(argv: list[str]) -> None:

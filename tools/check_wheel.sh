@@ -41,7 +41,8 @@ cd "$work/checkout"
 
 # The tests look for files of the project, so they run in a checkout; but the
 # package that they find in it is the one that was installed.
-rm -rf tff_autotune_secagg build ./*.egg-info
-ln -s "$work"/env/lib/python3*/site-packages/tff_autotune_secagg .
+rm -rf build ./*.egg-info
+find tff_autotune_secagg -type f ! -name BUILD -delete
+cp -R "$work"/env/lib/python3*/site-packages/tff_autotune_secagg .
 "$env_python" -m pytest -n auto --maxprocesses=8 --dist=loadfile \
   -m 'not slow' -p no:cacheprovider

@@ -303,7 +303,7 @@ class TypeErrorTest(parameterized.TestCase):
       rotation.HadamardRotationFactory(tff.aggregators.SumFactory()),
       quantize_mod.QuantizeModFactory(
         tff.aggregators.SumFactory(),
-        tuner=tuning.FixedBinSize(1.0, modulus=8),
+        tuner=tuning.FixedBinSize(bin_size=1.0, modulus=8),
       ),
       mean.SecureUnweightedMeanFactory(tff.aggregators.SumFactory()),
     ):
@@ -319,7 +319,8 @@ class TypeErrorTest(parameterized.TestCase):
     )
     with self.assertRaisesWithLiteralMatch(
       TypeError,
-      '`value_type` must hold only int32 or int64 tensors, found float64[1501].',
+      '`value_type` must hold only int32 or int64 tensors, found'
+      ' float64[1501].',
     ):
       factory.create(_VALUE_TYPE)
 

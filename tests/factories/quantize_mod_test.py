@@ -44,7 +44,7 @@ def _factory(tuner, seed=None):
 
 
 def _fixed(bin_size=_BIN_SIZE, modulus=2**16, **options):
-  return tuning.FixedBinSize(bin_size, modulus=modulus, **options)
+  return tuning.FixedBinSize(bin_size=bin_size, modulus=modulus, **options)
 
 
 class QuantizeModConformanceTest(factory_conformance.FactoryConformanceTest):
@@ -554,18 +554,25 @@ class FormerArgumentsTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, '^`bin_size` must be a finite'):
       self._former(bin_size=0.0)
 
-  def test_rejects_both_at_once_and_unknown_names(self):
-    inner = modular_sum.ExactModularSumFactory(modulus=256)
+  @parameterized.named_parameters(
+    ('too_few', dict(modulus=256), "['modulus']."),
+    ('unknown', dict(bins=1.0), "['bins']."),
+    (
+      'both',
+      dict(tuner=_fixed(), modulus=256, bin_size=1.0),
+      "['bin_size', 'modulus'] beside `tuner`.",
+    ),
+  )
+  def test_rejects_other_sets_of_arguments(self, options, found):
     with self.assertRaisesWithLiteralMatch(
-      TypeError, '`tuner` must be given without `modulus` or `bin_size`.'
+      TypeError,
+      '`QuantizeModFactory` must be given `tuner`, or, as before 0.2, `modulus`'
+      ' and `bin_size` with `rounding` and `decoding` as needed, found'
+      f' {found}',
     ):
       quantize_mod.QuantizeModFactory(
-        inner, tuner=_fixed(), modulus=256, bin_size=1.0
+        modular_sum.ExactModularSumFactory(modulus=256), **options
       )
-    with self.assertRaisesRegex(
-      TypeError, "unexpected keyword argument 'bins'"
-    ):
-      quantize_mod.QuantizeModFactory(inner, tuner=_fixed(), bins=1.0)
 
 
 class QuantizeModErrorTest(parameterized.TestCase):

@@ -32,7 +32,10 @@ def _seed(*numbers):
 
 def _fixed(bin_size=0.5, modulus=256, rounding=_STOCHASTIC, decoding=_CENTRED):
   return tuning.FixedBinSize(
-    bin_size, modulus=modulus, rounding=rounding, decoding=decoding
+    bin_size=bin_size,
+    modulus=modulus,
+    rounding=rounding,
+    decoding=decoding,
   )
 
 

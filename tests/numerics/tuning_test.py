@@ -226,7 +226,7 @@ class TooSmallTest(parameterized.TestCase):
     # A fixed bin size may serve, but the best one would not: flagged as well.
     for tuner in (
       tuning.WrappedNormalTuner(**options),
-      tuning.FixedBinSize(0.1, **options),
+      tuning.FixedBinSize(bin_size=0.1, **options),
     ):
       found = tuner.modulus_is_too_small(num_clients)
       self.assertEqual(bool(found), expected)
@@ -234,7 +234,7 @@ class TooSmallTest(parameterized.TestCase):
 
 class FixedBinSizeTest(parameterized.TestCase):
   def test_has_one_bin_size_and_no_state(self):
-    tuner = tuning.FixedBinSize(0.25, modulus=17, rounding=_DITHER)
+    tuner = tuning.FixedBinSize(bin_size=0.25, modulus=17, rounding=_DITHER)
     self.assertEqual(
       (tuner.modulus, tuner.rounding, tuner.decoding), (17, _DITHER, _CENTRED)
     )
@@ -264,28 +264,30 @@ class FixedBinSizeTest(parameterized.TestCase):
       '`bin_size` must be a finite number of at least 1e-30 and at most 1e+30,'
       f' found {found}.',
     ):
-      tuning.FixedBinSize(bin_size, modulus=16)
+      tuning.FixedBinSize(bin_size=bin_size, modulus=16)
 
   def test_rejects_rounding_and_decoding(self):
     for tuner_class, arguments in (
-      (tuning.FixedBinSize, [1.0]),
-      (tuning.WrappedNormalTuner, []),
+      (tuning.FixedBinSize, dict(bin_size=1.0)),
+      (tuning.WrappedNormalTuner, {}),
     ):
       with self.assertRaisesWithLiteralMatch(
         TypeError,
         '`rounding` must be one of Rounding.STOCHASTIC, Rounding.DITHER, found'
         " 'dither' (str).",
       ):
-        tuner_class(*arguments, modulus=16, rounding='dither')
+        tuner_class(**arguments, modulus=16, rounding='dither')
       with self.assertRaisesWithLiteralMatch(
         TypeError,
         '`decoding` must be one of Decoding.POSTERIOR_MEAN, Decoding.CENTRED,'
         ' found None (NoneType).',
       ):
-        tuner_class(*arguments, modulus=16, decoding=None)
+        tuner_class(**arguments, modulus=16, decoding=None)
 
   def test_only_a_fixed_bin_size_centres_lost_rounds(self):
-    self.assertTrue(tuning.FixedBinSize(1.0, modulus=4).centres_lost_rounds)
+    self.assertTrue(
+      tuning.FixedBinSize(bin_size=1.0, modulus=4).centres_lost_rounds
+    )
     tuner = tuning.WrappedNormalTuner(modulus=4, decoding=_CENTRED)
     self.assertFalse(tuner.centres_lost_rounds)
 

@@ -15,9 +15,9 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow_federated as tff
 
-import tff_autotune_secagg as tas
+import tff_autotune_secagg as autotune
 
-_INNER = tas.ModularSecureSumFactory(modulus=256)
+_INNER = autotune.ExactModularSumFactory(modulus=256)
 _WEIGHTED = tff.aggregators.MeanFactory()
 
 # Bad values by kind. A number that is too large for a float must not raise an
@@ -26,7 +26,8 @@ _NOT_INT = (1.5, 2.0, '8', None, True, np.True_, [256], np.array([2, 3]), 8j)
 _NOT_FLOAT = ('1', None, True, np.True_, [0.5], 1j, np.array([0.5, 0.5]))
 _NOT_BOOL = (1, 0, 'True', None, np.array([True]))
 _NOT_ENUM = ('stochastic', 1, None, True)
-_NOT_UNWEIGHTED = (None, 256, 'sum', _WEIGHTED, tas.ModularSecureSumFactory)
+_NOT_UNWEIGHTED = (None, 256, 'sum', _WEIGHTED, autotune.ExactModularSumFactory)
+_NOT_TUNER = (None, 256, 0.1, 'tuner', autotune.WrappedNormalTuner)
 _NOT_FINITE = (np.nan, np.inf, -np.inf)
 
 # (wrong kinds, wrong values) of each argument.
@@ -39,7 +40,7 @@ _WRAP_PROBABILITY = (
 )
 _DRIFT = (_NOT_FLOAT, (-0.1, 2.1, 10**400, -(10**400)) + _NOT_FINITE)
 _SEED = (tuple(v for v in _NOT_INT if v is not None), (-1, 2**63, 10**400))
-_REPEATS = (_NOT_INT, (0, -1, 9, 10**400))
+_ROTATIONS = (_NOT_INT, (0, -1, 9, 10**400))
 _ENUM = (_NOT_ENUM, ())
 _BOOL = (_NOT_BOOL, ())
 _INNER_FACTORY = (_NOT_UNWEIGHTED, ())
@@ -54,71 +55,96 @@ _AGGREGATOR = dict(
   _TUNING,
   modulus=_MODULUS,
   num_clients=_OPTIONAL_COUNT,
-  num_repeats=_REPEATS,
+  num_rotations=_ROTATIONS,
   seed=_SEED,
 )
+
+
+class _TunerOfAUser(autotune.Tuner):
+  """Leaves the arguments to the class it is derived from."""
+
+  def initial_state(self):
+    return None
+
+  def bin_sizes(self, state):
+    return None
+
+  def reported_bin_size(self, state):
+    return None
+
+  def next_state(self, state, fitted, num_clients):
+    return None
+
 
 # Each public callable: arguments that are right, and what each one must refuse.
 _CALLABLES = {
   'AutotunedSecureSumFactory': (
-    tas.AutotunedSecureSumFactory,
+    autotune.AutotunedSecureSumFactory,
     dict(modulus=256),
     _AGGREGATOR,
   ),
   'FlattenFactory': (
-    tas.FlattenFactory,
+    autotune.FlattenFactory,
     dict(inner_factory=_INNER),
     dict(inner_factory=_INNER_FACTORY),
   ),
   'HadamardRotationFactory': (
-    tas.HadamardRotationFactory,
+    autotune.HadamardRotationFactory,
     dict(inner_factory=_INNER),
     dict(
       inner_factory=_INNER_FACTORY,
-      num_repeats=_REPEATS,
+      num_rotations=_ROTATIONS,
       min_dim=_COUNT,
       seed=_SEED,
     ),
   ),
-  'ModularSecureSumFactory': (
-    tas.ModularSecureSumFactory,
+  'ExactModularSumFactory': (
+    autotune.ExactModularSumFactory,
     dict(modulus=256),
     dict(modulus=_MODULUS),
   ),
-  'QuantizeModFactory': (
-    tas.QuantizeModFactory,
-    dict(inner_factory=_INNER, modulus=256, bin_size=0.1),
+  'FixedBinSize': (
+    autotune.FixedBinSize,
+    dict(bin_size=0.1, modulus=256),
     dict(
-      inner_factory=_INNER_FACTORY,
-      modulus=_MODULUS,
       bin_size=(_NOT_FLOAT, (0, 0.0, -1.0, 1e-31, 1e31, 10**400) + _NOT_FINITE),
+      modulus=_MODULUS,
       rounding=_ENUM,
       decoding=_ENUM,
-      seed=_SEED,
     ),
   ),
+  'QuantizeModFactory': (
+    autotune.QuantizeModFactory,
+    dict(inner_factory=_INNER, tuner=autotune.FixedBinSize(0.1, modulus=256)),
+    dict(inner_factory=_INNER_FACTORY, tuner=(_NOT_TUNER, ()), seed=_SEED),
+  ),
   'SecureMeanFactory': (
-    tas.SecureMeanFactory,
+    autotune.SecureMeanFactory,
     dict(value_sum_factory=_INNER),
     dict(value_sum_factory=_INNER_FACTORY),
   ),
   'SecureUnweightedMeanFactory': (
-    tas.SecureUnweightedMeanFactory,
+    autotune.SecureUnweightedMeanFactory,
     dict(value_sum_factory=_INNER),
     dict(value_sum_factory=_INNER_FACTORY),
   ),
+  'Tuner': (
+    _TunerOfAUser,
+    dict(modulus=256),
+    dict(modulus=_MODULUS, rounding=_ENUM, decoding=_ENUM),
+  ),
   'WrappedNormalTuner': (
-    tas.WrappedNormalTuner,
+    autotune.WrappedNormalTuner,
     dict(modulus=256),
     dict(_TUNING, modulus=_MODULUS),
   ),
   'autotuned_secure_aggregator': (
-    tas.autotuned_secure_aggregator,
+    autotune.autotuned_secure_aggregator,
     dict(),
     dict(_AGGREGATOR, zeroing=_BOOL, clipping=_BOOL, weighted=_BOOL),
   ),
   'optimal_wrap_probability': (
-    tas.optimal_wrap_probability,
+    autotune.optimal_wrap_probability,
     dict(num_clients=10, modulus=256),
     dict(
       num_clients=_COUNT,
@@ -129,7 +155,7 @@ _CALLABLES = {
     ),
   ),
   'QuantizeModEncodingStage': (
-    tas.QuantizeModEncodingStage,
+    autotune.QuantizeModEncodingStage,
     dict(modulus=256, bin_size=0.5),
     dict(
       modulus=_MODULUS,
@@ -137,7 +163,7 @@ _CALLABLES = {
     ),
   ),
   'plan_modulus': (
-    tas.plan_modulus,
+    autotune.plan_modulus,
     dict(num_clients=10, target_nmse=0.01),
     dict(
       _TUNING,
@@ -146,11 +172,13 @@ _CALLABLES = {
     ),
   ),
   'predicted_nmse': (
-    tas.predicted_nmse,
+    autotune.predicted_nmse,
     dict(num_clients=10, modulus=256),
     dict(_TUNING, num_clients=_COUNT, modulus=_MODULUS),
   ),
 }
+# Deprecated arguments, which lead to those that took their place.
+_FORMER = {'former', 'num_repeats'}
 # Public names with tests of their arguments elsewhere, or with none.
 _ELSEWHERE = {
   'Decoding',
@@ -170,11 +198,12 @@ def _cases():
 
 class BadArgumentsTest(parameterized.TestCase):
   def test_every_public_argument_is_here(self):
-    self.assertEqual(set(tas.__all__), set(_CALLABLES) | _ELSEWHERE)
+    self.assertEqual(set(autotune.__all__), set(_CALLABLES) | _ELSEWHERE)
     for name, (function, _, arguments) in _CALLABLES.items():
       with self.subTest(name):
         self.assertEqual(
-          set(inspect.signature(function).parameters), set(arguments)
+          set(inspect.signature(function).parameters) - _FORMER,
+          set(arguments),
         )
 
   @parameterized.named_parameters(*_cases())
@@ -198,8 +227,8 @@ class BadArgumentsTest(parameterized.TestCase):
     self,
   ):
     for function, rounding in (
-      (tas.AutotunedSecureSumFactory, tas.Rounding.STOCHASTIC),
-      (tas.autotuned_secure_aggregator, tas.Rounding.DITHER),
+      (autotune.AutotunedSecureSumFactory, autotune.Rounding.STOCHASTIC),
+      (autotune.autotuned_secure_aggregator, autotune.Rounding.DITHER),
     ):
       with self.assertRaisesRegex(
         ValueError,
@@ -211,30 +240,54 @@ class BadArgumentsTest(parameterized.TestCase):
       proposed = int(str(caught.exception).split('to ')[1].split(' ')[0])
       function(modulus=proposed, num_clients=200, rounding=rounding)
 
+  def test_a_former_argument_is_refused_by_the_name_of_the_new_one(self):
+    for function in (
+      autotune.AutotunedSecureSumFactory,
+      autotune.autotuned_secure_aggregator,
+    ):
+      with (
+        self.assertWarnsRegex(
+          DeprecationWarning, '^`num_repeats` is now `num_rotations`'
+        ),
+        self.assertRaisesRegex(ValueError, '^`num_rotations` must '),
+      ):
+        function(modulus=256, num_repeats=0)
+
   def test_a_tuner_for_another_process_is_refused(self):
-    tuner = tas.WrappedNormalTuner(modulus=16)
-    with self.assertRaisesWithLiteralMatch(
-      ValueError, '`bin_size.modulus` must equal `modulus`, found 16 and 256.'
+    # With the former arguments, which give each setting twice.
+    for options, name in (
+      (dict(modulus=16), 'modulus'),
+      (dict(modulus=256, rounding=autotune.Rounding.DITHER), 'rounding'),
+      (dict(modulus=256), 'decoding'),
     ):
-      tas.QuantizeModFactory(_INNER, modulus=256, bin_size=tuner)
-    tuner = tas.WrappedNormalTuner(modulus=256, rounding=tas.Rounding.DITHER)
-    with self.assertRaisesRegex(
-      ValueError, '^`bin_size.rounding` must equal `rounding`, found '
-    ):
-      tas.QuantizeModFactory(_INNER, modulus=256, bin_size=tuner)
+      with (
+        self.assertWarnsRegex(
+          DeprecationWarning, '`tuner` in place of `modulus`, `bin_size`'
+        ),
+        self.assertRaisesRegex(
+          ValueError, f'^`bin_size.{name}` must equal `{name}`, found '
+        ),
+      ):
+        autotune.QuantizeModFactory(
+          _INNER,
+          modulus=256,
+          bin_size=autotune.WrappedNormalTuner(**options),
+        )
 
   def test_the_smallest_and_largest_values_are_taken(self):
     for modulus in (2, 2**30, np.int64(256), np.uint8(200)):
-      tas.AutotunedSecureSumFactory(modulus=modulus)
+      autotune.AutotunedSecureSumFactory(modulus=modulus)
     for probability in (5e-324, 1e-300, np.float32(0.01), 1 - 1e-15):
-      factory = tas.AutotunedSecureSumFactory(
+      factory = autotune.AutotunedSecureSumFactory(
         modulus=256, wrap_probability=probability
       )
       self.assertIsInstance(
         factory, tff.aggregators.UnweightedAggregationFactory
       )
-    tas.AutotunedSecureSumFactory(modulus=256, seed=2**63 - 1, drift=2)
-    self.assertLess(tas.predicted_nmse(num_clients=10**12, modulus=2**30), 1)
+    autotune.AutotunedSecureSumFactory(modulus=256, seed=2**63 - 1, drift=2)
+    self.assertLess(
+      autotune.predicted_nmse(num_clients=10**12, modulus=2**30), 1
+    )
 
 
 if __name__ == '__main__':

@@ -1,10 +1,11 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that BUILD has a target for every module and every test."""
+"""Tests that the BUILD files have a target for every module and every test."""
 
 import ast
 import collections
 import pathlib
+import re
 
 from absl.testing import absltest
 
@@ -31,62 +32,98 @@ def _rules(build_text: str) -> list[tuple[str, dict[str, object]]]:
   return rules
 
 
-def _create_project(folder: pathlib.Path, **files: str) -> pathlib.Path:
+def _files_of(build_text: str) -> list[str]:
+  """Labels that the filegroup of a BUILD file collects from other folders."""
+  return re.findall(r'"(//\w[\w/]*:files)"', build_text)
+
+
+def _create_project(
+  folder: pathlib.Path, files: dict[str, str]
+) -> pathlib.Path:
   for name, text in files.items():
-    path = folder / (name.replace('__in__', '/') + '.py')
-    path.parent.mkdir(exist_ok=True)
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
   return folder
 
 
-class BuildFileTest(absltest.TestCase):
+def _differences(project: pathlib.Path) -> list[str]:
+  """BUILD files of `project` that are not as the tool writes them."""
+  texts = write_build.build_texts(project)
+  return sorted(
+    str(path)
+    for path in {*texts, *write_build.build_files(project)}
+    if not (project / path).is_file()
+    or (project / path).read_text(encoding='utf-8') != texts.get(path)
+  )
+
+
+class BuildFilesTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
-    self._text = (_PROJECT / 'BUILD').read_text(encoding='utf-8')
-    self._rules = _rules(self._text)
+    self._texts = {
+      path.parent: (_PROJECT / path).read_text(encoding='utf-8')
+      for path in write_build.build_files(_PROJECT)
+    }
+    self._rules = [
+      (folder, kind, attributes)
+      for folder, text in self._texts.items()
+      for kind, attributes in _rules(text)
+    ]
 
-  def test_is_what_the_tool_writes(self):
-    self.assertEqual(
-      self._text,
-      write_build.build_text(_PROJECT),
-      'BUILD is out of date: run `make build-file`.',
+  def test_are_what_the_tool_writes(self):
+    self.assertEmpty(
+      _differences(_PROJECT), 'Out of date or of no use: run `make build-file`.'
     )
+
+  def test_root_is_short(self):
+    text = self._texts[pathlib.PurePath('.')]
+    self.assertLess(len(text.splitlines()), 30)
 
   def test_every_file_has_one_target(self):
     files = {
-      str(path.relative_to(_PROJECT))
+      path.relative_to(_PROJECT)
       for folder in write_build.FOLDERS
       for path in (_PROJECT / folder).rglob('*.py')
       if path.name != 'conftest.py'
     }
     sources = collections.Counter(
-      source
-      for kind, attributes in self._rules
-      if kind != 'py_binary'
+      folder / source
+      for folder, _, attributes in self._rules
       for source in attributes['srcs']
     )
     self.assertEqual(sources, dict.fromkeys(files, 1))
 
   def test_every_test_file_is_a_test(self):
-    tests = [
-      attributes['srcs']
-      for kind, attributes in self._rules
-      if kind == 'py_test'
-    ]
     self.assertCountEqual(
-      tests,
       [
-        [str(path.relative_to(_PROJECT))]
+        folder / attributes['srcs'][0]
+        for folder, kind, attributes in self._rules
+        if kind == 'py_test'
+      ],
+      [
+        path.relative_to(_PROJECT)
         for path in (_PROJECT / 'tests').rglob('*_test.py')
       ],
     )
 
   def test_names_are_distinct_and_dependencies_exist(self):
-    names = [attributes['name'] for _, attributes in self._rules]
-    self.assertLen(set(names), len(names))
-    for _, attributes in self._rules:
-      for label in attributes.get('deps', []):
-        self.assertIn(label.removeprefix(':'), names)
+    labels = [
+      f'//{folder}:{attributes["name"]}'
+      for folder, _, attributes in self._rules
+    ]
+    self.assertLen(set(labels), len(labels))
+    for folder, _, attributes in self._rules:
+      for dep in attributes.get('deps', []):
+        self.assertIn(f'//{folder}{dep}' if dep[0] == ':' else dep, labels)
+
+  def test_files_of_every_folder_reach_the_root(self):
+    reached, labels = set(), _files_of(self._texts[pathlib.PurePath('.')])
+    while labels:
+      folder = pathlib.PurePath(labels.pop()[2 : -len(':files')])
+      reached.add(folder)
+      labels += _files_of(self._texts[folder])
+    self.assertEqual(reached, set(self._texts) - {pathlib.PurePath('.')})
 
   def test_every_test_file_runs_its_tests_as_a_program(self):
     # Bazel runs the file. Without a main it would do nothing, and pass.
@@ -99,44 +136,161 @@ class BuildFileTest(absltest.TestCase):
 
 
 class WriteBuildTest(absltest.TestCase):
-  def test_finds_what_a_module_needs(self):
-    project = _create_project(
+  def setUp(self):
+    super().setUp()
+    self._project = _create_project(
       pathlib.Path(self.create_tempdir().full_path),
-      tff_autotune_secagg__in____init__='from tff_autotune_secagg import a\n',
-      tff_autotune_secagg__in__a='import os\n',
-      tff_autotune_secagg__in__b='from tff_autotune_secagg import a\n',
-      experiments__in__run_c=(
-        'def main():\n'
-        '  import tff_autotune_secagg as tas\n'
-        '  from tff_autotune_secagg.b import something\n'
-        "if __name__ == '__main__':\n"
-        '  main()\n'
-      ),
-      tests__in__d_test='from experiments import run_c\nprint(__file__)\n',
-      tests__in__e_test='import os\nprint(os.__file__)\n',
-    )
-    rules = _rules(write_build.build_text(project))
-    self.assertEqual(
-      {attributes['name']: attributes.get('deps') for _, attributes in rules},
       {
-        'tff_autotune_secagg': [':a'],
-        'a': None,
-        'b': [':a'],
-        'experiments_run_c': [':b', ':tff_autotune_secagg'],
-        'run_c': [':experiments_run_c'],
-        'd_test': [':experiments_run_c'],
-        'e_test': None,
+        'tff_autotune_secagg/__init__.py': (
+          'from tff_autotune_secagg.numerics import a\n'
+        ),
+        'tff_autotune_secagg/py.typed': '',
+        'tff_autotune_secagg/b.py': (
+          'from tff_autotune_secagg.numerics import a\n'
+        ),
+        'tff_autotune_secagg/numerics/__init__.py': '',
+        'tff_autotune_secagg/numerics/a.py': 'import os\n',
+        'tff_autotune_secagg/numerics/c.py': (
+          'from tff_autotune_secagg import b\n'
+          'from tff_autotune_secagg.numerics.a import something\n'
+        ),
+        'experiments/soak/run.py': (
+          'def main():\n'
+          '  import tff_autotune_secagg as autotune\n'
+          '  from tff_autotune_secagg.b import something\n'
+          "if __name__ == '__main__':\n"
+          '  main()\n'
+        ),
+        'experiments/soak/configs/soak.flags': '',
+        'tests/conftest.py': '',
+        'tests/helper.py': '',
+        'tests/soak/a_test.py': (
+          'from experiments.soak import run\nprint(__file__)\n'
+        ),
+        'tests/numerics/a_test.py': (
+          'from tests import helper\nimport os\nprint(os.__file__)\n'
+        ),
       },
     )
+
+  def test_finds_what_a_module_needs(self):
+    texts = write_build.build_texts(self._project)
     self.assertEqual(
-      [kind for kind, _ in rules],
-      ['py_library'] * 4 + ['py_binary', 'py_test', 'py_test'],
+      {
+        (str(path.parent), attributes['name']): (
+          kind,
+          attributes.get('deps'),
+          attributes.get('data'),
+        )
+        for path, text in texts.items()
+        for kind, attributes in _rules(text)
+      },
+      {
+        # What the package's __init__ needs cannot need the __init__.
+        ('tff_autotune_secagg', 'tff_autotune_secagg'): (
+          'py_library',
+          [
+            '//tff_autotune_secagg/numerics:a',
+            '//tff_autotune_secagg/numerics:numerics',
+          ],
+          ['py.typed'],
+        ),
+        ('tff_autotune_secagg/numerics', 'numerics'): (
+          'py_library',
+          None,
+          None,
+        ),
+        ('tff_autotune_secagg/numerics', 'a'): ('py_library', None, None),
+        ('tff_autotune_secagg', 'b'): (
+          'py_library',
+          [
+            ':tff_autotune_secagg',
+            '//tff_autotune_secagg/numerics:a',
+            '//tff_autotune_secagg/numerics:numerics',
+          ],
+          None,
+        ),
+        ('tff_autotune_secagg/numerics', 'c'): (
+          'py_library',
+          [
+            ':a',
+            ':numerics',
+            '//tff_autotune_secagg:b',
+            '//tff_autotune_secagg:tff_autotune_secagg',
+          ],
+          None,
+        ),
+        ('experiments/soak', 'run'): (
+          'py_binary',
+          [
+            '//tff_autotune_secagg:b',
+            '//tff_autotune_secagg:tff_autotune_secagg',
+          ],
+          None,
+        ),
+        ('tests', 'helper'): ('py_library', None, None),
+        ('tests/soak', 'a_test'): (
+          'py_test',
+          ['//experiments/soak:run'],
+          ['//:project_files'],
+        ),
+        ('tests/numerics', 'a_test'): (
+          'py_test',
+          ['//tests:helper'],
+          ['//:project_files'],
+        ),
+      },
     )
+
+  def test_collects_the_files_of_folders_below(self):
+    texts = write_build.build_texts(self._project)
     self.assertEqual(
-      [attributes.get('data') for _, attributes in rules],
-      [['tff_autotune_secagg/py.typed'], None, None, None, None]
-      + [[':project_files']] * 2,
+      {str(path.parent): _files_of(text) for path, text in texts.items()},
+      {
+        '.': [
+          '//experiments:files',
+          '//tests:files',
+          '//tff_autotune_secagg:files',
+        ],
+        'experiments': ['//experiments/soak:files'],
+        'experiments/soak': [],
+        'tests': ['//tests/numerics:files', '//tests/soak:files'],
+        'tests/numerics': [],
+        'tests/soak': [],
+        'tff_autotune_secagg': ['//tff_autotune_secagg/numerics:files'],
+        'tff_autotune_secagg/numerics': [],
+      },
     )
+
+  def test_differences_are_seen_and_mended(self):
+    write_build.write(self._project)
+    self.assertEmpty(_differences(self._project))
+    package = self._project / 'tff_autotune_secagg'
+    with self.subTest('new_module'):
+      (package / 'd.py').write_text('')
+      self.assertEqual(
+        _differences(self._project), ['tff_autotune_secagg/BUILD']
+      )
+    with self.subTest('new_import'):
+      (package / 'numerics' / 'a.py').write_text('import experiments.soak.run')
+      self.assertLen(_differences(self._project), 2)
+    with self.subTest('folder_without_sources'):
+      (self._project / 'tests' / 'soak' / 'a_test.py').unlink()
+      self.assertEqual(
+        _differences(self._project),
+        [
+          'tests/BUILD',
+          'tests/soak/BUILD',
+          'tff_autotune_secagg/BUILD',
+          'tff_autotune_secagg/numerics/BUILD',
+        ],
+      )
+    with self.subTest('missing'):
+      (self._project / 'BUILD').unlink()
+      self.assertIn('BUILD', _differences(self._project))
+    write_build.write(self._project)
+    self.assertEmpty(_differences(self._project))
+    self.assertFalse((self._project / 'tests' / 'soak' / 'BUILD').exists())
 
 
 if __name__ == '__main__':

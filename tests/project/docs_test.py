@@ -8,6 +8,7 @@ import functools
 import html
 import importlib
 import json
+import math
 import pathlib
 import re
 import urllib.parse
@@ -47,12 +48,14 @@ _FOREIGN = frozenset(
 )
 
 
-def _documents() -> list[pathlib.Path]:
-  # Not what an environment or a build holds.
+def _documents(project: pathlib.Path = _PROJECT) -> list[pathlib.Path]:
+  """The project's own, not what an environment or a build holds."""
+  folders = [project / folder for folder in ('docs', *_SOURCES)]
   return sorted(
-    path
-    for path in [*_PROJECT.glob('*.md'), *_PROJECT.glob('*/*.md')]
-    if not path.relative_to(_PROJECT).parts[0].startswith(('.', 'build'))
+    [
+      *project.glob('*.md'),
+      *(path for folder in folders for path in folder.rglob('*.md')),
+    ]
   )
 
 
@@ -156,6 +159,19 @@ def _broken_links(document: pathlib.Path, text: str) -> list[str]:
   return broken
 
 
+def _broken_commands(text: str) -> list[str]:
+  """Modules and flag files of commands in `text` that are not there."""
+  broken = []
+  for module in re.findall(r'\bpython\S* -m ([\w.]+)', text):
+    path = _PROJECT.joinpath(*module.split('.')).with_suffix('.py')
+    if module.partition('.')[0] in _SOURCES and not path.is_file():
+      broken.append(module)
+  for flag_file in re.findall(r'--flagfile[= ](\S+\.flags)', text):
+    if not (_PROJECT / flag_file).is_file():
+      broken.append(flag_file)
+  return broken
+
+
 class DocumentsTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
@@ -207,37 +223,99 @@ class DocumentsTest(absltest.TestCase):
     )
 
 
-class HowManyBitsTest(absltest.TestCase):
+def _count(text: str) -> int:
+  """The number of clients in the head of a column: "1 client", "1,000"."""
+  return int(text.partition(' ')[0].replace(',', ''))
+
+
+def _two_digits(value: float) -> float:
+  """`value` as it is printed in the tables."""
+  return float(f'{value:.1e}')
+
+  def test_commands_name_what_exists(self):
+    self._fail_with(
+      {p: _broken_commands(p.read_text(encoding='utf-8')) for p in self._texts}
+    )
+
+
+class HowManyBitsTest(parameterized.TestCase):
   """The tables of docs/how_many_bits.md are what the planner says."""
 
-  def _tables(self) -> list[list[list[str]]]:
+  def _table(self, first: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Columns and rows, by their first cells, of the table headed `first`."""
     text = (_PROJECT / 'docs' / 'how_many_bits.md').read_text(encoding='utf-8')
-    tables = re.findall(r'(?:^\|.*\n)+', text, re.MULTILINE)
-    return [
-      [
-        [cell.strip() for cell in row.split('|')[1:-1]]
-        for row in table.split('\n')
-      ]
-      for table in tables
+    (table,) = re.findall(
+      rf'^\| {re.escape(first)} .*\n(?:\|.*\n)+', text, re.MULTILINE
+    )
+    (_, *columns), _, *rows = [
+      [cell.strip() for cell in line.split('|')[1:-1]]
+      for line in table.splitlines()
     ]
+    return columns, {row[0]: row[1:] for row in rows}
 
-  def _row(self, table: int, first: str) -> list[str]:
-    return next(row for row in self._tables()[table] if row and row[0] == first)
+  def _compare(self, first: str, expected) -> None:
+    """Compares each cell with what `expected(row, column)` gives."""
+    columns, rows = self._table(first)
+    self.assertGreater(len(rows), 1)
+    wrong = []
+    for row, cells in rows.items():
+      self.assertLen(cells, len(columns), row)
+      for column, cell in zip(columns, cells):
+        value = expected(row, column)
+        if float(cell) != value:
+          wrong.append(f'row {row}, column {column}: {cell}, not {value:.3g}')
+    self.assertEmpty(wrong)
 
   def test_predicted_errors(self):
-    for column, num_clients in enumerate((1, 10, 100, 1000, 10_000), start=1):
-      predicted = autotune.predicted_nmse(num_clients=num_clients, modulus=2**8)
-      # Two digits are printed.
-      self.assertAlmostEqual(
-        float(self._row(0, '8')[column]) / predicted, 1.0, delta=0.05
+    def expected(bits, num_clients):
+      return _two_digits(
+        autotune.predicted_nmse(
+          num_clients=_count(num_clients), modulus=2 ** int(bits)
+        )
       )
 
+    self._compare('bits | 1 client', expected)
+
   def test_planned_bits(self):
-    for column, num_clients in ((2, 10), (3, 100)):
-      modulus = autotune.plan_modulus(num_clients, 0.01)
-      self.assertEqual(
-        int(self._row(1, '0.01')[column]), modulus.bit_length() - 1
+    def expected(target, num_clients):
+      modulus = autotune.plan_modulus(_count(num_clients), float(target))
+      return modulus.bit_length() - 1
+
+    self._compare('target NMSE', expected)
+
+  def test_errors_by_wrap_probability(self):
+    def expected(bits, column):
+      probability = None
+      if column != 'automatic':
+        probability = float(column.removeprefix('alpha '))
+      return _two_digits(
+        autotune.predicted_nmse(
+          num_clients=10,
+          modulus=2 ** int(bits),
+          wrap_probability=probability,
+          decoding=autotune.Decoding.CENTRED,
+        )
       )
+
+    self._compare('bits | alpha', expected)
+
+  def test_bytes(self):
+    _, rows = self._table('| bits')
+    dim, padded_dim = 1_369_738, 1_376_256
+    for name, (bits, num_bytes) in rows.items():
+      with self.subTest(name):
+        match = re.fullmatch(r'autotuned, ([\d,]+) clients, NMSE (.+)', name)
+        size = padded_dim if match else dim
+        self.assertEqual(_count(num_bytes), math.ceil(int(bits) * size / 8))
+        if match:
+          modulus = autotune.plan_modulus(
+            _count(match.group(1)), float(match.group(2))
+          )
+          self.assertEqual(int(bits), modulus.bit_length() - 1)
+
+  def test_finds_a_wrong_number(self):
+    with self.assertRaisesRegex(AssertionError, 'row 0.01, column 100: 9,'):
+      self._compare('target NMSE', lambda row, column: 3.0)
 
 
 class ApiReferenceTest(absltest.TestCase):
@@ -261,12 +339,14 @@ class ApiReferenceTest(absltest.TestCase):
   def test_docstrings_name_what_exists(self):
     known = _known_names()
     broken = {}
-    for path in sorted((_PROJECT / build_docs.PACKAGE).glob('*.py')):
+    for path in sorted((_PROJECT / build_docs.PACKAGE).rglob('*.py')):
       for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
           found = _broken_references(ast.get_docstring(node) or '', known)
           if found:
-            where = f'{path.name}: {getattr(node, "name", "module")}'
+            where = f'{path.relative_to(_PROJECT)}: ' + getattr(
+              node, 'name', 'module'
+            )
             broken[where] = found
     self.assertEmpty(broken)
 
@@ -295,6 +375,31 @@ class CheckerTest(parameterized.TestCase):
   )
   def test_knows_a_broken_name(self, reference, is_broken):
     self.assertEqual(_is_broken(reference, _known_names()), is_broken)
+
+  def test_finds_documents_at_every_depth(self):
+    project = pathlib.Path(self.create_tempdir().full_path)
+    ours = ['README.md', 'docs/a.md', 'experiments/soak/README.md']
+    for name in [*ours, '.venv/lib/b.md', 'build/c.md']:
+      (project / name).parent.mkdir(parents=True, exist_ok=True)
+      (project / name).touch()
+    self.assertCountEqual(_documents(project), [project / n for n in ours])
+
+  @parameterized.named_parameters(
+    ('module', 'python -m tff_autotune_secagg.worker --port=1', []),
+    ('foreign_module', '.venv/bin/python -m pytest', []),
+    (
+      'missing_module',
+      'python3 -m tff_autotune_secagg.workers',
+      ['tff_autotune_secagg.workers'],
+    ),
+    (
+      'missing_flag_file',
+      'python x.py --flagfile=experiments/no.flags',
+      ['experiments/no.flags'],
+    ),
+  )
+  def test_knows_a_broken_command(self, text, broken):
+    self.assertEqual(_broken_commands(text), broken)
 
   @parameterized.named_parameters(
     ('file', '[a](install.md)', []),

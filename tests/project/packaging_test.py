@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 import zipfile
 
 from absl.testing import absltest
@@ -65,19 +66,49 @@ class PackagingTest(absltest.TestCase):
       folder / 'dist' / f'{_NAME}-py3-none-any.whl'
     ) as wheel:
       cls._wheel_names = set(wheel.namelist())
+      cls._wheel_folder = str(folder / 'unpacked')
+      wheel.extractall(cls._wheel_folder)
       cls._metadata = email.message_from_bytes(
         wheel.read(f'{_NAME}.dist-info/METADATA')
       )
 
   def test_wheel_holds_the_package_and_nothing_else(self):
     modules = {
-      f'tff_autotune_secagg/{path.name}'
-      for path in (_PROJECT / 'tff_autotune_secagg').glob('*.py')
+      str(path.relative_to(_PROJECT))
+      for path in (_PROJECT / 'tff_autotune_secagg').rglob('*.py')
     }
     installed = {
       name for name in self._wheel_names if '.dist-info/' not in name
     }
     self.assertEqual(installed, modules | {'tff_autotune_secagg/py.typed'})
+
+  def test_wheel_can_be_imported_without_the_checkout(self):
+    # Each module by its own name, as the public face does not need them all.
+    names = sorted(
+      name[: -len('.py')].replace('/', '.').removesuffix('.__init__')
+      for name in self._wheel_names
+      if name.endswith('.py')
+    )
+    code = (
+      'import importlib, sys\n'
+      'sys.path.insert(0, sys.argv[1])\n'
+      'for name in sys.argv[2:]:\n'
+      '  print(importlib.import_module(name).__file__)\n'
+    )
+    # With -I, Python looks neither into this folder nor into PYTHONPATH. To a
+    # file: whatever a process leaves behind would keep a pipe open.
+    with tempfile.TemporaryFile('w+') as output:
+      status = subprocess.run(
+        [sys.executable, '-I', '-c', code, self._wheel_folder, *names],
+        stdout=output,
+        check=False,
+      ).returncode
+      output.seek(0)
+      files = output.read().splitlines()
+    self.assertEqual(status, 0)
+    self.assertLen(files, len(names))
+    for file in files:
+      self.assertStartsWith(file, self._wheel_folder)
 
   def test_wheel_and_sdist_hold_the_license(self):
     # Setuptools from 77 on puts it into a folder `licenses`.
@@ -131,7 +162,7 @@ class DependencyTest(absltest.TestCase):
     }
     setup = (_PROJECT / 'setup.py').read_text()
     required = setup.partition('install_requires=')[2].partition(']')[0]
-    for path in sorted((_PROJECT / 'tff_autotune_secagg').glob('*.py')):
+    for path in sorted((_PROJECT / 'tff_autotune_secagg').rglob('*.py')):
       for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
           modules = [alias.name for alias in node.names]

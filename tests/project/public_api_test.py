@@ -13,14 +13,16 @@ import tff_autotune_secagg
 _NAMES = [
   'AutotunedSecureSumFactory',
   'Decoding',
+  'ExactModularSumFactory',
+  'FixedBinSize',
   'FlattenFactory',
   'HadamardRotationFactory',
-  'ModularSecureSumFactory',
   'QuantizeModEncodingStage',
   'QuantizeModFactory',
   'Rounding',
   'SecureMeanFactory',
   'SecureUnweightedMeanFactory',
+  'Tuner',
   'WrappedNormalTuner',
   '__version__',
   'autotuned_secure_aggregator',
@@ -31,6 +33,9 @@ _NAMES = [
   'predicted_nmse',
   'simulation',
 ]
+
+# Old names, which warn, and the new ones.
+_DEPRECATED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
 
 
 class PublicApiTest(absltest.TestCase):
@@ -44,6 +49,18 @@ class PublicApiTest(absltest.TestCase):
     self.assertSameElements(
       public, [n for n in _NAMES if n not in ('__version__', 'simulation')]
     )
+
+  def test_deprecated_names_warn_and_lead_to_the_new_ones(self):
+    for old, new in _DEPRECATED.items():
+      with self.subTest(old):
+        self.assertNotIn(old, tff_autotune_secagg.__all__)
+        with self.assertWarnsRegex(
+          (DeprecationWarning, FutureWarning), rf'`{old}`.*`{new}`'
+        ):
+          value = getattr(tff_autotune_secagg, old)
+        self.assertIs(value, getattr(tff_autotune_secagg, new))
+    with self.assertRaisesRegex(AttributeError, 'ModularSum'):
+      _ = tff_autotune_secagg.ModularSum
 
   def test_everything_has_a_docstring(self):
     for name in _NAMES:

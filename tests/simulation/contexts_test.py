@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -17,11 +16,10 @@ import pytest
 import tensorflow_federated as tff
 
 from tests import child_signals
+from tests.simulation import processes
 from tff_autotune_secagg import simulation
 
 _PROJECT = pathlib.Path(__file__).parents[2]
-_DEADLINE_SECONDS = 120.0
-_CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
 
 # Sets the context, uses it, tells the worker's id and ends as it is told to.
 _CHILD = """
@@ -50,31 +48,6 @@ def count_up_to(end):
 
 count_up_to(np.int64(10**12))  # Hours.
 """
-
-
-def is_running(pid: int) -> bool:
-  """Whether process `pid` lives; one that only waits to be reaped does not."""
-  return _stat_fields(pid)[0] != 'Z'
-
-
-def _stat_fields(pid: int) -> list:
-  """The fields of /proc/pid/stat from the process state on."""
-  try:
-    stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
-  except (FileNotFoundError, ProcessLookupError):
-    return ['Z'] + ['0'] * 12
-  return stat.rpartition(')')[2].split()
-
-
-def cpu_seconds(pid: int) -> float:
-  return sum(map(int, _stat_fields(pid)[11:13])) / _CLOCK_TICKS
-
-
-def wait_for(condition) -> bool:
-  deadline = time.monotonic() + _DEADLINE_SECONDS
-  while not condition() and time.monotonic() < deadline:
-    time.sleep(0.05)
-  return condition()
 
 
 def _start_child(end: str) -> subprocess.Popen:
@@ -137,9 +110,11 @@ class WorkerLifeTest(parameterized.TestCase):
   def _assert_gone(self, child, worker_pid, expected_status):
     # Returns once nobody holds the other end of the pipe any more, which is
     # what the `tail` of `python x.py | tail` waits for.
-    child.communicate(timeout=_DEADLINE_SECONDS)
+    child.communicate(timeout=processes.DEADLINE_SECONDS)
     self.assertEqual(child.returncode, expected_status)
-    self.assertTrue(wait_for(lambda: not is_running(worker_pid)))
+    self.assertTrue(
+      processes.wait_for(lambda: not processes.is_running(worker_pid))
+    )
 
   @parameterized.named_parameters(
     ('exits', 'exits', 3), ('raises', 'raises', 1)
@@ -157,10 +132,14 @@ class WorkerLifeTest(parameterized.TestCase):
   def test_busy_worker_ends_when_python_gets(self, signal_number):
     child = self._children[signal_number.name]
     worker_pid = self._release(child)
-    before = cpu_seconds(worker_pid)
-    self.assertTrue(wait_for(lambda: cpu_seconds(worker_pid) > before + 0.3))
+    before = processes.cpu_seconds(worker_pid)
+    self.assertTrue(
+      processes.wait_for(
+        lambda: processes.cpu_seconds(worker_pid) > before + 0.3
+      )
+    )
     # Control: the check that follows would see a worker that lives on.
-    self.assertTrue(is_running(worker_pid))
+    self.assertTrue(processes.is_running(worker_pid))
     child.send_signal(signal_number)
     self._assert_gone(child, worker_pid, -signal_number)
 
@@ -175,7 +154,7 @@ class LocalContextTest(parameterized.TestCase):
     simulation.set_local_context(max_concurrent_clients=1)
     command = pathlib.Path(f'/proc/{simulation.worker_pids()[0]}/cmdline')
     self.assertTrue(
-      wait_for(
+      processes.wait_for(
         lambda: b'--max_concurrent_computation_calls=1' in command.read_bytes()
       )
     )
@@ -194,7 +173,7 @@ class LocalContextTest(parameterized.TestCase):
     former_context = tff.framework.get_context_stack().current
     (former_pid,) = simulation.worker_pids()
     simulation.set_local_context()
-    self.assertFalse(is_running(former_pid))
+    self.assertFalse(processes.is_running(former_pid))
     self.assertNotIn(former_pid, simulation.worker_pids())
     self.assertEqual(_sum(process, [3]), 3)
 
@@ -211,7 +190,7 @@ class LocalContextTest(parameterized.TestCase):
     simulation.set_local_context()
     (pid,) = simulation.worker_pids()
     simulation.close()
-    self.assertFalse(is_running(pid))
+    self.assertFalse(processes.is_running(pid))
     self.assertEmpty(simulation.worker_pids())
     simulation.close()
 
@@ -222,7 +201,7 @@ class LocalContextTest(parameterized.TestCase):
     (pid,) = simulation.worker_pids()
     # A kernel that took the thread for the parent would have killed it with
     # the thread, before `join` returned.
-    self.assertTrue(is_running(pid))
+    self.assertTrue(processes.is_running(pid))
     simulation.close()
 
   def test_dead_worker_is_reported_once_and_replaced(self):
@@ -250,54 +229,6 @@ class LocalContextTest(parameterized.TestCase):
       f'`max_concurrent_clients` must be an int of at least 1, {message}',
     ):
       simulation.set_local_context(max_concurrent_clients=value)
-
-
-class ExplainMissingContextTest(absltest.TestCase):
-  def setUp(self):
-    super().setUp()
-    # TFF's default context, but with a worker of ours, since TFF's own outlives
-    # the test.
-    simulation.set_local_context()
-    self._default = tff.framework.SyncExecutionContext(
-      executor_fn=tff.framework.get_context_stack().current.executor_factory,
-      compiler_fn=tff.backends.native.desugar_and_transform_to_native,
-      transform_args=tff.tensorflow.transform_args,
-      transform_result=tff.tensorflow.transform_result,
-    )
-    tff.framework.set_default_context(self._default)
-
-  def test_secure_sum_names_the_call(self):
-    process = _modular_sum_process()
-    simulation.explain_missing_context()
-    with self.assertRaisesWithLiteralMatch(
-      RuntimeError,
-      'A secure sum must run in a context that supports it, found one that '
-      'does not. Call `tff_autotune_secagg.simulation.set_local_context()` '
-      'first (a simulation without cryptography).',
-    ):
-      _sum(process, [1, 2])
-
-  def test_anything_else_runs_and_fails_as_before(self):
-    simulation.explain_missing_context()
-    process = tff.aggregators.SumFactory().create(
-      tff.types.TensorType(np.int32)
-    )
-    self.assertEqual(_sum(process, [1, 2]), 3)
-    with self.assertRaisesRegex(TypeError, 'Failed to serialize a value'):
-      process.next(process.initialize(), [np.zeros(2, np.int32)])
-
-  def test_repeating_it_changes_nothing(self):
-    simulation.explain_missing_context()
-    context = tff.framework.get_context_stack().current
-    self.assertIsNot(context, self._default)
-    simulation.explain_missing_context()
-    self.assertIs(tff.framework.get_context_stack().current, context)
-
-  def test_leaves_contexts_of_this_module_alone(self):
-    simulation.set_local_context()
-    context = tff.framework.get_context_stack().current
-    simulation.explain_missing_context()
-    self.assertIs(tff.framework.get_context_stack().current, context)
 
 
 class WorkerCommandTest(parameterized.TestCase):

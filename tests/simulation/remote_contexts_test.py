@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tests import simulation_test
+from tests.simulation import processes
 import tff_autotune_secagg
 from tff_autotune_secagg import simulation
 
@@ -264,7 +264,7 @@ class LostWorkerTest(absltest.TestCase):
 
     lost.restart()
     pids = [kept.process.pid] * 2 + [lost.process.pid] * 2
-    self.assertTrue(simulation_test.wait_for(lambda: _client_pids(4) == pids))
+    self.assertTrue(processes.wait_for(lambda: _client_pids(4) == pids))
 
   def test_losing_all_workers_is_an_error(self):
     _set_context()

@@ -38,7 +38,7 @@ _STAGES = (
     'quantize',
     quantize.QuantizeStage,
     # Values are multiples of the bin size and come back exactly.
-    dict(tuner=tuning.FixedBinSize(0.5, modulus=2**12), seed=1),
+    dict(tuner=tuning.FixedBinSize(bin_size=0.5, modulus=2**12), seed=1),
     _FLOATS,
   ),
   ('weigh', weigh.WeighStage, dict(is_weighted=False), _FLOATS),

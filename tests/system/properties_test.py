@@ -114,7 +114,9 @@ class EncodingProperties(absltest.TestCase):
     # less than a bin of rounding for each client.
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(num_clients, dim)) * rng.choice([1, 100, 1e4])
-    tuner = autotune.FixedBinSize(1.0, modulus=modulus, rounding=rounding)
+    tuner = autotune.FixedBinSize(
+      bin_size=1.0, modulus=modulus, rounding=rounding
+    )
     (decoded,), _, _ = _round(tuner, tuner.initial_state(), values, seed)
     self.assertLessEqual(np.max(np.abs(decoded)), modulus / 2)
     off = decoded.numpy() - values.sum(axis=0)

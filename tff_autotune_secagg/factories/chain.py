@@ -6,7 +6,16 @@ However many stages there are, a client runs one computation, and the server one
 before and one after the inner sum.
 """
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import (
+  Any,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+  Type,
+)
 
 import tensorflow_federated as tff
 
@@ -153,6 +162,8 @@ def _build(builders, value_type):
   for stage_class, options in builders:
     if stage_class.takes_integers:
       value_types.check_integers(value_type)
+      in_modulus = stages[-1].out_modulus if stages else None
+      options = dict(options, in_modulus=in_modulus)
     else:
       value_types.check_floats(value_type)
     made = stage_class(value_types.leaf_specs(value_type), **options)

@@ -41,8 +41,8 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
     entropy.
 
   Guarantees: encoding commutes with sum, and a decoded sum has mean equal to
-    the sum and variance at most `bin_size**2 / 4` per summand and coordinate, as
-    long as none of the rounded sum leaves half a period,
+    the sum and variance at most `bin_size**2 / 4` per summand and
+    coordinate, as long as none of the rounded sum leaves half a period,
     `modulus * bin_size / 2`.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).
@@ -99,9 +99,9 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
       ValueError: the shape of `x` is not defined.
     """
     if x.dtype != tf.float32:
-      raise _checks.refuse_type('x', 'a float32 tensor', x.dtype.name)
+      raise _checks.type_error('x', 'a float32 tensor', x.dtype.name)
     if not x.shape.is_fully_defined():
-      raise _checks.refuse_shape('x', x.shape)
+      raise _checks.shape_error('x', x.shape)
     bin_sizes = stripes.level(encode_params[self.BIN_SIZE_KEY])
     dtype = quantization.sum_dtype(self._modulus)
     residues = quantization.encode(

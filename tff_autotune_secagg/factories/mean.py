@@ -22,7 +22,7 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
   At clients: the value is multiplied by the weight. A client is rejected, and
     adds nothing to either sum, if its weight is negative, not finite or above
     2**40, or if the squares of the product do not have a finite sum (in float32
-    for leaves up to float32): an entry is not finite, or the norm is above
+    for leaves up to float32): a coordinate is not finite, or the norm is above
     1.8e19, where a rotation may overflow.
   At server: the sum of values is divided by the sum of weights; the mean is 0
     if that is 0.
@@ -81,8 +81,8 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
 class SecureUnweightedMeanFactory(chain.ChainedFactory):
   """Unweighted mean with secure sums only.
 
-  Like `SecureMeanFactory` with all weights 1: a client with an entry that is
-  not finite is rejected and does not count in the denominator.
+  Like `SecureMeanFactory` with all weights 1: a client with a coordinate that
+  is not finite is rejected and does not count in the denominator.
   """
 
   def __init__(
@@ -112,6 +112,6 @@ def _check_weight_type(weight_type):
   is_scalar = is_scalar and not len(weight_type.shape)
   dtype = tf.as_dtype(weight_type.dtype) if is_scalar else None
   if dtype is None or not (dtype.is_floating or dtype.is_integer):
-    raise _checks.refuse_type(
+    raise _checks.type_error(
       'weight_type', 'a float or integer scalar', weight_type
     )

@@ -18,10 +18,11 @@ from tff_autotune_secagg.stages import quantize
 class QuantizeModFactory(chain.ChainedFactory):
   """Sums float structures as residues modulo `modulus`.
 
-  At clients: each coordinate is divided by the current bin size, rounded at random
-    to a neighbouring integer and reduced to `0 .. modulus - 1`. A client with
-    a coordinate that is not finite sends zeros and is counted. One whose
-    coordinates are all 0 sends zeros, too: it adds no rounding noise and no dither.
+  At clients: each coordinate is divided by the current bin size, rounded at
+    random to a neighbouring integer and reduced to `0 .. modulus - 1`. A client
+    with a coordinate that is not finite sends zeros and is counted. One whose
+    coordinates are all 0 sends zeros, too: it adds no rounding noise and no
+    dither.
   At server: a residue of the inner sum is read as the integer nearest to 0 in
     its class and multiplied by the same bin size, or decoded to its posterior
     mean.
@@ -34,10 +35,10 @@ class QuantizeModFactory(chain.ChainedFactory):
   Measurements: `bin_size` (units of the values, the one of this round; of a
     calibration round the one before), `calibrating`, `blind`, `zero_sum`,
     `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root
-    mean square of a coordinate of the true sum), `wrap_probability` (fitted share
-    of wrapped coordinates), `predicted_nmse`, `num_clients` (whose update is not
-    0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client` (payload
-    of the residues) and `inner`.
+    mean square of a coordinate of the true sum), `wrap_probability` (fitted
+    share of wrapped coordinates), `predicted_nmse`, `num_clients` (whose update
+    is not 0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client`
+    (payload of the residues) and `inner`.
   Randomness: stochastic rounding draws one fresh seed per client and round;
     leaves of a structure use streams of their own. Dither uses the round's
     seed.
@@ -84,7 +85,7 @@ class QuantizeModFactory(chain.ChainedFactory):
       'inner_factory', inner_factory
     )
     if former:
-      tuner = _tuner_of_former_arguments(tuner, **former)
+      tuner = _tuner_of_former_arguments(tuner, former)
     options = dict(
       tuner=_checks.check_instance('tuner', tuner, tuning.Tuner, 'a `Tuner`'),
       seed=_checks.check_seed(seed),
@@ -92,15 +93,16 @@ class QuantizeModFactory(chain.ChainedFactory):
     super().__init__([(quantize.QuantizeStage, options)], inner_factory)
 
 
-def _tuner_of_former_arguments(
-  tuner,
-  *,
-  modulus,
-  bin_size,
-  rounding=modes.Rounding.STOCHASTIC,
-  decoding=modes.Decoding.CENTRED,
-):
+def _tuner_of_former_arguments(tuner, former):
   """Returns a tuner of what the factory took before there were tuners."""
+  names = {'modulus', 'bin_size', 'rounding', 'decoding'}
+  complete = {'modulus', 'bin_size'} <= former.keys() <= names
+  if tuner is not None or not complete:
+    raise TypeError(
+      '`QuantizeModFactory` must be given `tuner`, or, as before 0.2, `modulus`'
+      ' and `bin_size` with `rounding` and `decoding` as needed, found'
+      f' {sorted(former)}' + (' beside `tuner`.' if tuner is not None else '.')
+    )
   warnings.warn(
     '`QuantizeModFactory` takes `tuner` in place of `modulus`, `bin_size`,'
     ' `rounding` and `decoding`, which will be removed in 0.2. Give it'
@@ -108,11 +110,13 @@ def _tuner_of_former_arguments(
     DeprecationWarning,
     stacklevel=3,
   )
-  if tuner is not None:
-    raise TypeError('`tuner` must be given without `modulus` or `bin_size`.')
-  options = dict(modulus=modulus, rounding=rounding, decoding=decoding)
+  options = dict(
+    dict(rounding=modes.Rounding.STOCHASTIC, decoding=modes.Decoding.CENTRED),
+    **former,
+  )
+  bin_size = options.pop('bin_size')
   if not isinstance(bin_size, tuning.WrappedNormalTuner):
-    return tuning.FixedBinSize(bin_size, **options)
+    return tuning.FixedBinSize(bin_size=bin_size, **options)
   for name, value in options.items():
     _checks.check_equal(
       f'bin_size.{name}', getattr(bin_size, name), name, value

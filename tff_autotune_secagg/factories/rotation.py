@@ -15,10 +15,10 @@ from tff_autotune_secagg.stages import rotate
 class HadamardRotationFactory(chain.ChainedFactory):
   """Rotates every tensor before the inner aggregation, and back after it.
 
-  At clients: each leaf x of d coordinates becomes H D x, a vector of the smallest
-    Hadamard order that is at least d, with random signs D and an orthonormal
-    Hadamard matrix H; `num_rotations` times. Its coordinates then look like samples
-    of a normal of variance |x|^2 / order.
+  At clients: each leaf x of d coordinates becomes H D x, a vector of the
+    smallest Hadamard order that is at least d, with random signs D and an
+    orthonormal Hadamard matrix H; `num_rotations` times. Its coordinates then
+    look like samples of a normal of variance |x|^2 / order.
   At server: the inner result, which must be linear in the clients' vectors, is
     rotated back and cropped.
   Types: `value_type` is a structure of float16, bfloat16, float32 and float64
@@ -54,7 +54,7 @@ class HadamardRotationFactory(chain.ChainedFactory):
     Args:
       inner_factory: aggregates the rotated vectors.
       num_rotations: rotations one after the other, 1 to 8.
-      min_dim: leaves of fewer coordinates are padded with zeros to so many first.
+      min_dim: leaves of fewer coordinates are padded with zeros to so many.
       seed: int of 0 .. 2**63 - 1, or None to draw one in every `initialize`.
       num_repeats: the former name of `num_rotations`.
 

@@ -35,13 +35,13 @@ def _leaf_types(
 def _check_leaves(value_type: tff.Type, rule: str, dtypes) -> None:
   """Raises TypeError unless all leaves are tensors of `dtypes`, known shape."""
   if not isinstance(value_type, (tff.TensorType, tff.StructType)):
-    raise _checks.refuse_leaf(rule, '', value_type)
+    raise _checks.leaf_error(rule, '', value_type)
   for path, leaf in _leaf_types(value_type):
     is_tensor = isinstance(leaf, tff.TensorType)
     if not is_tensor or tf.as_dtype(leaf.dtype) not in dtypes:
-      raise _checks.refuse_leaf(rule, path, leaf)
+      raise _checks.leaf_error(rule, path, leaf)
     if not tff.types.is_shape_fully_defined(leaf.shape):
-      raise _checks.refuse_leaf('tensors of fully defined shape', path, leaf)
+      raise _checks.leaf_error('tensors of fully defined shape', path, leaf)
 
 
 def check_sum_factory(

@@ -36,7 +36,7 @@ _ODD_PARTS = (1, 3, 5, 7, 9, 11, 13, 15)
 _MAX_FACTOR = 64
 
 # Cost of a stage of radix r is that of moving the tensor plus r multiplications
-# per coordinate; in units of the latter, moving costs about this much (measured).
+# per coordinate; in units of the latter, moving costs about this (measured).
 _MOVE_COST = 16
 
 hadamard_matrix = hadamard_matrices.hadamard_matrix

@@ -14,8 +14,9 @@ With the noise share f = n v b^2 / sigma_tot^2, the error is
     posterior mean:  f + (1 - f) A(r),     A = E var(u | u mod W) / sigma_tot^2
     centred:         (f + B(r)) / (1 - f), B = 4 r^2 sum_j (2j-1) 2 Q((2j-1) r)
 
-for a normal u of standard deviation sigma_tot. Both hold exactly for rounding errors that
-are uncorrelated with the signal, as far as the sum of them is normal.
+for a normal u of standard deviation sigma_tot. Both hold exactly for rounding
+errors that are uncorrelated with the signal, as far as the sum of them is
+normal.
 """
 
 import functools

@@ -99,8 +99,8 @@ def encode(
 
   With `z = values / bin_size`, the result is `floor(z)` or `floor(z) + 1`
   modulo `modulus`, the latter where the coordinate's offset is below the
-  fraction of z. Coordinates of `max_client_bins(modulus)` bins or more, and NaN, become a
-  residue drawn uniformly.
+  fraction of z. Coordinates of `max_client_bins(modulus)` bins or more, and
+  NaN, become a residue drawn uniformly.
 
   Args:
     values: float32 or float64 tensor of static shape.

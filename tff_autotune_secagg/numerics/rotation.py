@@ -64,8 +64,8 @@ def rotate(x: tf.Tensor, seed: tf.Tensor, num_rotations: int = 1) -> tf.Tensor:
 
   Guarantees: linear for a given seed and keeps the norm, so that a rotated sum
   is the sum of the rotated vectors.
-  Limits: one rotation leaves a vector of j equal nonzeros with an excess kurtosis
-  of -2/j; two make it normal.
+  Limits: one rotation leaves a vector of j equal nonzeros with an excess
+  kurtosis of -2/j; two make it normal.
 
   Args:
     x: float32 or float64 tensor [d], d static and at least 1.
@@ -110,8 +110,8 @@ def inverse_rotate(
   y = hadamard.check_tensor(y)
   if y.shape[0] != hadamard.padded_dim(dim):
     raise ValueError(
-      f'`y` must have `padded_dim({dim})` = {hadamard.padded_dim(dim)} entries, found'
-      f' {y.shape[0]}.'
+      f'`y` must have `padded_dim({dim})` = {hadamard.padded_dim(dim)}'
+      f' entries, found {y.shape[0]}.'
     )
   for number in reversed(range(num_rotations)):
     y = flip_signs(hadamard.inverse_transform(y), _rotation_seed(seed, number))

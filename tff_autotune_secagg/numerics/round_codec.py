@@ -64,13 +64,7 @@ class RoundCodec:
     seed = private_seed
     if self._is_dither and leaves:
       seed = dither.client_seed(leaves, bin_sizes, shared_seed)
-    is_finite = tf.reduce_all(
-      [tf.reduce_all(tf.math.is_finite(leaf)) for leaf in leaves]
-    )
-    # Not `==`: on tensors of the graphs that TFF traces it compares identities.
-    is_zero = tf.reduce_all(
-      [tf.reduce_all(tf.equal(leaf, tf.zeros_like(leaf))) for leaf in leaves]
-    )
+    is_finite, is_zero = _is_finite_and_is_zero(leaves)
     contributes = tf.logical_and(is_finite, tf.logical_not(is_zero))
 
     def residues():
@@ -199,3 +193,26 @@ class RoundCodec:
       lost = tf.logical_or(stripes.is_ladder(bin_sizes), fitted.is_blind)
       decoded = tf.cond(lost, posterior_mean, centred)
     return tf.cast(stripes.from_stripes(decoded, spec.shape), spec.dtype)
+
+
+def _is_finite_and_is_zero(leaves):
+  """Tells whether all coordinates are finite, and whether all are 0."""
+
+  def look_at_each():
+    is_finite = [tf.reduce_all(tf.math.is_finite(leaf)) for leaf in leaves]
+    # Not `==`: on tensors of the graphs that TFF traces it compares identities.
+    is_zero = [
+      tf.reduce_all(tf.equal(leaf, tf.zeros_like(leaf))) for leaf in leaves
+    ]
+    return tf.reduce_all(is_finite), tf.reduce_all(is_zero)
+
+  if not leaves:
+    return look_at_each()
+  # One pass over a leaf where the look takes four: a sum of squares that is
+  # finite and positive answers both. It may overflow or vanish by itself.
+  squares = [tf.cast(tf.nn.l2_loss(leaf), tf.float64) for leaf in leaves]
+  total = tf.add_n(squares)
+  is_clear = tf.logical_and(tf.math.is_finite(total), total > 0.0)
+  return tf.cond(
+    is_clear, lambda: (tf.constant(True), tf.constant(False)), look_at_each
+  )

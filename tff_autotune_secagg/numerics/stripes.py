@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The sixteen stripes: interleaved parts of a vector with bin sizes of their own.
+"""The sixteen stripes: interleaved parts of a vector, each with a bin size.
 
 Coordinate i of a flattened value belongs to stripe `i % NUM_STRIPES`. In an
 ordinary round all stripes have the same bin size, so that the vector is one

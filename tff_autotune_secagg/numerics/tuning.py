@@ -129,8 +129,8 @@ class FixedBinSize(Tuner):
 
   def __init__(
     self,
-    bin_size: float,
     *,
+    bin_size: float,
     modulus: int,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.CENTRED,

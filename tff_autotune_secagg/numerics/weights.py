@@ -8,7 +8,7 @@ weight together.
 """
 
 import collections
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import tensorflow as tf
 
@@ -27,13 +27,13 @@ SIGNAL_LIMITS = collections.OrderedDict(
 
 
 def weigh(
-  leaves: Sequence[tf.Tensor], weight: tf.Tensor
+  leaves: Sequence[tf.Tensor], weight: Optional[tf.Tensor]
 ) -> Tuple[List[tf.Tensor], collections.OrderedDict]:
   """Multiplies a client's value by its weight, or rejects the client.
 
   Args:
     leaves: float tensors.
-    weight: scalar of any float or integer dtype.
+    weight: scalar of any float or integer dtype; None for a weight of 1.
 
   Returns:
     The products in the leaves' `working_dtype`, and the signals `whole` and
@@ -42,18 +42,27 @@ def weigh(
     `MAX_WEIGHT`, or if the squares of a leaf's products do not have a finite
     sum.
   """
-  weight = tf.cast(weight, tf.float64)
-  is_valid = tf.logical_and(weight >= 0.0, weight <= MAX_WEIGHT)
-  weight = tf.where(is_valid, weight, 0.0)
-  products = []
-  for leaf in leaves:
-    dtype = dtypes.working_dtype(leaf.dtype)
-    products.append(tf.cast(leaf, dtype) * tf.cast(weight, dtype))
+  products = [
+    tf.cast(leaf, dtypes.working_dtype(leaf.dtype)) for leaf in leaves
+  ]
+  if weight is None:
+    is_valid, weight = tf.constant(True), tf.constant(1.0, tf.float64)
+  else:
+    weight = tf.cast(weight, tf.float64)
+    is_valid = tf.logical_and(weight >= 0.0, weight <= MAX_WEIGHT)
+    weight = tf.where(is_valid, weight, 0.0)
+    products = [p * tf.cast(weight, p.dtype) for p in products]
   # 0 times infinity is NaN, so that the value needs no look of its own. The
-  # norm bounds the coordinates of every rotation: what passes here passes there.
-  finite = [tf.math.is_finite(tf.reduce_sum(tf.square(p))) for p in products]
+  # norm bounds the coordinates of every rotation: what passes here passes it.
+  # The sum of squares is twice what TensorFlow computes in one pass.
+  finite = [tf.math.is_finite(2.0 * tf.nn.l2_loss(p)) for p in products]
   is_valid = tf.reduce_all(finite + [is_valid])
-  products = [tf.where(is_valid, p, tf.zeros_like(p)) for p in products]
+  if products:
+    products = tf.cond(
+      is_valid,
+      lambda: products,
+      lambda: [tf.zeros_like(p) for p in products],
+    )
   weight = tf.where(is_valid, weight, 0.0)
   whole = tf.floor(weight)
   signals = collections.OrderedDict(

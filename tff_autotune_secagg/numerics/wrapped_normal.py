@@ -5,8 +5,8 @@
 Residues of the summed, rotated updates are a sample of a wrapped normal around
 0: the sum of integers that are normal up to rounding, reduced modulo k. Its
 first trigonometric moment about 0 is `C = E cos(2 pi S / k) =
-exp(-(2 pi s / k)^2 / 2)` for a standard deviation of s bins (Mardia and Jupp 2000, section
-3.5.7), which the integer lattice does not bias.
+exp(-(2 pi s / k)^2 / 2)` for a standard deviation of s bins (Mardia and Jupp
+2000, section 3.5.7), which the integer lattice does not bias.
 
 The paper (Bonawitz et al. 2019, arXiv:1912.00131, section 4) fits by the length
 of the mean direction, which does not know where the centre is. The random signs
@@ -41,7 +41,7 @@ def sum_versines(bins: tf.Tensor, modulus: int) -> tf.Tensor:
 
   Args:
     bins: float32 or float64 tensor [rows, ...] of static shape, in bins, in
-      `[-modulus / 2, modulus / 2]`. Coordinates of 0, such as padding, add nothing.
+      `[-modulus / 2, modulus / 2]`. Those of 0, such as padding, add nothing.
     modulus: Python int, the period in bins.
 
   Returns:
@@ -64,8 +64,8 @@ def stddev_periods(mean_versine: tf.Tensor) -> tf.Tensor:
     mean_versine: float64 tensor in [0, 2].
 
   Returns:
-    float64 tensor, periods: 0 for 0, infinity where the mean cosine is not positive.
-    Never NaN.
+    float64 tensor, periods: 0 for 0, infinity where the mean cosine is not
+    positive. Never NaN.
   """
   resolved = mean_versine < 1.0
   safe = tf.where(resolved, mean_versine, tf.zeros_like(mean_versine))
@@ -88,7 +88,7 @@ def is_readable(
 
   Args:
     mean_versine: float64 tensor.
-    num_coordinates: float64 tensor, broadcastable; 0 coordinates are never readable.
+    num_coordinates: float64 tensor, broadcastable; 0 are never readable.
     modulus: Python int, number of values a residue has.
 
   Returns:

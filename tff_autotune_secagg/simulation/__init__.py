@@ -17,16 +17,22 @@ from __future__ import annotations
 import atexit
 from collections.abc import Sequence
 import os
-from typing import Optional, Union
+from typing import Optional, TYPE_CHECKING, Union
 
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.simulation import contexts
+from tff_autotune_secagg.simulation import missing_context
 from tff_autotune_secagg.simulation import remote_contexts
 from tff_autotune_secagg.simulation import worker_process
 
-_Backend = Union[contexts.LocalBackend, remote_contexts.RemoteBackend]
+if TYPE_CHECKING:
+  # At run time, typing would keep the classes of the `Union` for good, and they
+  # TFF's modules. When Python ends, TFF's default context would be disposed of
+  # when these are cleared already, and Python would print an ignored exception.
+  _Backend = Union[contexts.LocalBackend, remote_contexts.RemoteBackend]
+
 _backend: Optional[_Backend] = None
 # A forked copy of Python must leave the backend of its parent alone.
 _owner_pid = 0
@@ -43,13 +49,13 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
   Computations run on CPU: TFF's worker knows no accelerator.
 
   Args:
-    max_concurrent_clients: How many clients are computed at the same time, at
+    max_concurrent_clients: how many clients are computed at the same time, at
       least 1. None sets no limit; lower it when memory runs out.
 
   Raises:
-    TypeError: If `max_concurrent_clients` is not an int.
-    ValueError: If `max_concurrent_clients` is below 1.
-    RuntimeError: If the installed TFF has no worker. A computation raises it if
+    TypeError: `max_concurrent_clients` is not an int.
+    ValueError: `max_concurrent_clients` is below 1.
+    RuntimeError: the installed TFF has no worker. A computation raises it if
       the worker dies under it, and the computation after that gets a new one.
   """
   _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
@@ -83,18 +89,18 @@ def set_remote_context(
     on those of earlier rounds, as adaptive clipping does, are fine.
 
   Args:
-    workers: Addresses 'host:port', at least one, all different; an IPv6 host
+    workers: addresses 'host:port', at least one, all different; an IPv6 host
       in brackets.
-    max_clients_per_call: How many clients a worker is sent at a time, at least
+    max_clients_per_call: how many clients a worker is sent at a time, at least
       1. It keeps all their updates until it has added them up, so this bounds
       its memory. None sends each worker its whole share of the round at once.
-    timeout_seconds: How long a worker may take to answer, above 0.
+    timeout_seconds: how long a worker may take to answer, above 0.
 
   Raises:
-    TypeError: If an argument has the wrong type.
-    ValueError: If an address is malformed or named twice, or there is none, or
+    TypeError: an argument has the wrong type.
+    ValueError: an address is malformed or named twice, or there is none, or
       another argument is out of range.
-    ConnectionError: If a worker does not answer. The former context stays.
+    ConnectionError: a worker does not answer. The former context stays.
   """
   _checks.check_addresses('workers', workers)
   _checks.check_optional_count('max_clients_per_call', max_clients_per_call)
@@ -136,15 +142,15 @@ def worker_command(
 
   Args:
     port: TCP port, in 1..65535.
-    max_concurrent_clients: As for `set_local_context`.
+    max_concurrent_clients: as for `set_local_context`.
 
   Returns:
     Arguments for `subprocess.Popen`.
 
   Raises:
-    TypeError: If an argument is not an int.
-    ValueError: If an argument is out of range.
-    RuntimeError: If the installed TFF has no worker.
+    TypeError: an argument is not an int.
+    ValueError: an argument is out of range.
+    RuntimeError: the installed TFF has no worker.
   """
   _checks.check_int('port', port, 1, _checks.MAX_PORT)
   _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
@@ -154,24 +160,19 @@ def worker_command(
 
 
 def explain_missing_context() -> None:
-  """Lets a secure sum that the current context cannot run say what to call.
+  """Lets a secure sum in TFF's own default context say what to call.
 
-  TFF's default context answers a secure sum with a gRPC error that mentions
-  neither. This wraps the context, for the calling thread, in one that runs
-  everything just the same and turns that one error into a RuntimeError that
-  names `set_local_context`. Each factory calls it in `create`, since nothing of
-  a factory is left in a process that embeds it, such as federated averaging.
+  TFF answers it with a gRPC error that mentions neither secure sums nor
+  contexts. This puts a context in the place of TFF's own that runs everything
+  just the same and turns that one error into a RuntimeError that names
+  `set_local_context`. The import of this package calls it; no factory does.
 
-  Leaves the contexts of this module, asynchronous and foreign ones alone, and
-  a context that is set afterwards.
+  Does nothing if the default context of the calling thread is not TFF's own, or
+  if another one is installed over it by
+  `tff.framework.get_context_stack().install`. TFF sets its own in the thread
+  that imports it, and no other thread has any.
   """
-  current = tff.framework.get_context_stack().current
-  # The exact type: a subclass, ours included, knows what it does.
-  if type(current) is not tff.framework.SyncExecutionContext:
-    return
-  if _backend is not None and current is _backend.context:
-    return
-  tff.framework.set_default_context(contexts.ExplainingContext(current))
+  missing_context.explain()
 
 
 def _set(backend: _Backend) -> None:

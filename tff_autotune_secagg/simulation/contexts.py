@@ -15,8 +15,8 @@ import grpc
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_autotune_secagg import _checks
 from tff_autotune_secagg.simulation import worker_process
-from tff_autotune_secagg.stages import state_guard
 
 # As many as TFF's own factory keeps. An executor holds the values of one number
 # of clients, and cohorts that differ in every round would pile them up.
@@ -54,10 +54,10 @@ def raise_refused_state(error: grpc.RpcError) -> None:
   """Raises one sentence instead of `error` if a factory refused its state.
 
   Raises:
-    ValueError: `_settings.checked` found the settings of another factory.
+    ValueError: a factory found the settings of another one in its state.
   """
   refusal = re.search(
-    rf'\[({re.escape(state_guard.REFUSAL)}[^\]]*)\]', str(error)
+    rf'\[({re.escape(_checks.STATE_REFUSAL)}[^\]]*)\]', str(error)
   )
   if refusal:
     raise ValueError(refusal.group(1)) from None
@@ -67,6 +67,11 @@ class LocalContext(tff.framework.SyncExecutionContext):
   """TFF's context, in which a refused state is one sentence."""
 
   def invoke(self, comp: Any, arg: Any) -> Any:
+    """Returns `comp(arg)`.
+
+    Raises:
+      ValueError: a factory refused its state; else whatever TFF raises.
+    """
     try:
       return super().invoke(comp, arg)
     except grpc.RpcError as error:
@@ -85,6 +90,12 @@ class Executors(tff.framework.ExecutorFactory):
   def __init__(
     self, choose_stub: Callable[[], tff.framework.RemoteExecutorGrpcStub]
   ):
+    """Initializes the factory, which has no executor yet.
+
+    Args:
+      choose_stub: returns the connection to the worker of the next computation.
+        What it raises ends that computation.
+    """
     self._choose_stub = choose_stub
     self._lock = threading.Lock()
     self._executors = collections.OrderedDict()
@@ -92,6 +103,11 @@ class Executors(tff.framework.ExecutorFactory):
   def create_executor(
     self, cardinalities: tff.framework.CardinalitiesType
   ) -> tff.framework.RemoteExecutor:
+    """Returns the executor for these numbers of clients, on the chosen worker.
+
+    Args:
+      cardinalities: how many there are of each placement.
+    """
     stub = self._choose_stub()
     key = _executor_key(cardinalities)
     with self._lock:
@@ -113,6 +129,11 @@ class Executors(tff.framework.ExecutorFactory):
   def clean_up_executor(
     self, cardinalities: tff.framework.CardinalitiesType
   ) -> None:
+    """Forgets an executor, as TFF wants it after an error.
+
+    Args:
+      cardinalities: as for `create_executor`.
+    """
     with self._lock:
       _, executor = self._executors.pop(
         _executor_key(cardinalities), (None, None)
@@ -121,6 +142,7 @@ class Executors(tff.framework.ExecutorFactory):
       executor.close()
 
   def close(self) -> None:
+    """Closes all executors and forgets them. Harmless if repeated."""
     with self._lock:
       for _, executor in self._executors.values():
         executor.close()
@@ -132,9 +154,22 @@ def _executor_key(cardinalities: tff.framework.CardinalitiesType):
 
 
 class LocalBackend:
-  """A context over one worker process on this machine."""
+  """A context over one worker process on this machine.
+
+  Attributes:
+    context: the `tff.framework.SyncContext` to set.
+  """
 
   def __init__(self, *, max_concurrent_clients: Optional[int]):
+    """Starts the worker, and does not wait until it is ready.
+
+    Args:
+      max_concurrent_clients: how many clients are computed at the same time;
+        None for no limit.
+
+    Raises:
+      RuntimeError: the installed TFF has no worker.
+    """
     self._max_concurrent_clients = max_concurrent_clients
     self._closed = False
     self._stub = None
@@ -155,6 +190,7 @@ class LocalBackend:
 
   @property
   def worker_pids(self) -> list[int]:
+    """Process id of the worker, in a list that is empty once it has ended."""
     return [self._process.pid] if self._process.exit_status is None else []
 
   def _choose_stub(self) -> tff.framework.RemoteExecutorGrpcStub:
@@ -181,6 +217,7 @@ class LocalBackend:
     return self._stub
 
   def close(self) -> None:
+    """Ends the worker; a later computation in `context` is an error."""
     self._closed = True
     # First the worker: a computation that Ctrl-C interrupted may still run in
     # it, and a call to it would wait for the end of that.
@@ -188,35 +225,3 @@ class LocalBackend:
     # Then the executors, which marks their values as gone. Otherwise Python
     # disposes of them at exit and prints an error for each call that fails.
     self._executors.close()
-
-
-class ExplainingContext(tff.framework.SyncExecutionContext):
-  """Another context, whose failure on a secure sum names what to call."""
-
-  # What TFF's runtime says when it meets an intrinsic that it does not know.
-  _RUNTIME_ERROR = 'Cannot embed a federated value'
-
-  def __init__(self, context: tff.framework.SyncExecutionContext):
-    super().__init__(executor_fn=context.executor_factory)
-    self._explained_context = context
-
-  def invoke(self, comp: Any, arg: Any) -> Any:
-    try:
-      return self._explained_context.invoke(comp, arg)
-    except grpc.RpcError as error:
-      if self._RUNTIME_ERROR in str(error) and _contains_secure_sum(comp):
-        raise RuntimeError(
-          'A secure sum must run in a context that supports it, found one '
-          'that does not. Call '
-          '`tff_autotune_secagg.simulation.set_local_context()` first '
-          '(a simulation without cryptography).'
-        ) from error
-      raise
-
-
-def _contains_secure_sum(comp: Any) -> bool:
-  try:
-    tff.test.assert_contains_secure_aggregation(comp)
-    return True
-  except AssertionError:
-    return False

@@ -179,7 +179,12 @@ class _SplitContext(tff.framework.SyncContext):
 
 
 class RemoteBackend:
-  """A context that splits each round's clients over worker machines."""
+  """A context that splits each round's clients over worker machines.
+
+  Attributes:
+    context: the `tff.framework.SyncContext` to set.
+    worker_pids: empty, since no worker is a process of this machine's Python.
+  """
 
   def __init__(
     self,
@@ -188,6 +193,17 @@ class RemoteBackend:
     max_clients_per_call: Optional[int],
     timeout_seconds: float,
   ):
+    """Connects to the workers and waits for an answer of each.
+
+    Args:
+      addresses: 'host:port' of each worker, all different.
+      max_clients_per_call: how many clients a worker is sent at a time; None
+        for no limit.
+      timeout_seconds: how long a worker may take to answer.
+
+    Raises:
+      ConnectionError: a worker does not answer.
+    """
     self._timeout_seconds = timeout_seconds
     self._closed = False
     self._workers = [_RemoteWorker(address) for address in addresses]
@@ -254,6 +270,7 @@ class RemoteBackend:
       worker.channel.close()
 
   def close(self) -> None:
+    """Closes all connections; a later computation in `context` is an error."""
     self._closed = True
     for context in self._contexts:
       context.close()

@@ -56,7 +56,7 @@ def binary_path() -> str:
   """Path of the worker that TFF's wheel brings.
 
   Raises:
-    RuntimeError: If the installed TFF has no worker.
+    RuntimeError: the installed TFF has no worker.
   """
   path = os.path.join(os.path.dirname(tff.__file__), 'data', 'worker_binary')
   if not os.path.isfile(path):
@@ -106,6 +106,16 @@ class WorkerProcess:
   """
 
   def __init__(self, *, max_concurrent_clients: Optional[int] = None):
+    """Starts the worker on a free port, and does not wait until it is ready.
+
+    Args:
+      max_concurrent_clients: how many clients are computed at the same time;
+        None for no limit.
+
+    Raises:
+      OSError: the process could not be started.
+      RuntimeError: the installed TFF has no worker.
+    """
     self._owner_pid = os.getpid()
     self._reserved_port = _reserve_port()
     port = self._reserved_port.getsockname()[1]
@@ -153,6 +163,7 @@ class WorkerProcess:
 
   @property
   def pid(self) -> int:
+    """Process id, which stays the same when the worker has ended."""
     return self._process.pid
 
   @property
@@ -171,7 +182,7 @@ class WorkerProcess:
     """Waits until the worker accepts calls.
 
     Raises:
-      RuntimeError: If the worker ends or stays silent for a minute.
+      RuntimeError: the worker ends or stays silent for a minute.
     """
     ready = grpc.channel_ready_future(self.channel)
     waited_seconds = 0.0

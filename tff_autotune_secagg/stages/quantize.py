@@ -37,6 +37,11 @@ class QuantizeStage(stage.Stage):
     )
 
   @property
+  def out_modulus(self):
+    """The tuner's."""
+    return self._tuner.modulus
+
+  @property
   def out_specs(self):
     """int32 tensors of the leaves' shapes."""
     return [tf.TensorSpec(spec.shape, tf.int32) for spec in self._specs]

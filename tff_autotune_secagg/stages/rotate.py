@@ -83,7 +83,8 @@ class RotateStage(stage.Stage):
     dim = flat.shape.num_elements()
     if not dim:
       return flat
-    flat = tf.pad(flat, [[0, max(0, self._min_dim - dim)]])
+    if dim < self._min_dim:
+      flat = tf.pad(flat, [[0, self._min_dim - dim]])
     return rotation.rotate(flat, seed, num_rotations=self._num_rotations)
 
   def _rotate_back(self, vector, seed, spec):

@@ -4,7 +4,7 @@
 
 import abc
 import collections
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 import tensorflow as tf
 
@@ -27,6 +27,8 @@ class Stage(abc.ABC):
   takes_integers = False
   # Whether there is one leaf out for each leaf in, in the same containers.
   keeps_structure = True
+  # Modulus of the residues that leave the stage; None if they are no residues.
+  out_modulus: Optional[int] = None
   # Largest value of each signal of a client, by name.
   signal_limits: Mapping[str, int] = collections.OrderedDict()
 

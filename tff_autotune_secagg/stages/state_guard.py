@@ -7,26 +7,17 @@ that nothing but its content can tell. The settings are that content.
 """
 
 import collections
-from typing import Any, Mapping
+from typing import Mapping
 
 import tensorflow as tf
 
-# How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
-REFUSAL = 'The state was written with'
+from tff_autotune_secagg import _checks
 
 
 def as_state(settings: Mapping[str, int]) -> collections.OrderedDict:
   """Returns the settings as named int64 scalars."""
   return collections.OrderedDict(
     (name, tf.constant(value, tf.int64)) for name, value in settings.items()
-  )
-
-
-def refusal(name: str, found: Any, owner: str, wanted: Any) -> str:
-  """Returns the one sentence that refuses a state with another setting."""
-  return (
-    f'{REFUSAL} `{name}` {found}, but this {owner} has `{name}` {wanted}:'
-    ' start from `initialize()` or use the settings of the checkpoint.'
   )
 
 
@@ -50,7 +41,8 @@ def assert_settings(
   checks = []
   for name, value in settings.items():
     wanted = tf.constant(value, tf.int64)
-    message = tf.strings.format(refusal(name, '{}', owner, value), state[name])
+    sentence = _checks.refused_state(name, '{}', owner, value)
+    message = tf.strings.format(sentence, state[name])
     checks.append(tf.debugging.Assert(tf.equal(state[name], wanted), [message]))
   with tf.control_dependencies([c for c in checks if c is not None]):
     return collections.OrderedDict(

@@ -41,10 +41,9 @@ class WeighStage(stage.Stage):
   def encode(self, leaves, parameters):
     """Multiplies by the weight."""
     del parameters  # None.
+    weight = None
     if self._is_weighted:
       *leaves, weight = leaves
-    else:
-      weight = tf.constant(1.0)
     return weights.weigh(leaves, weight)
 
   def decode(self, leaves, signals, state):

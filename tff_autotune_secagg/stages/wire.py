@@ -15,10 +15,18 @@ class WireStage(stage.Stage):
 
   takes_integers = True
 
-  def __init__(self, specs, *, modulus):
-    """Initializes the stage for integer leaves of these specs."""
+  def __init__(self, specs, *, modulus, in_modulus):
+    """Initializes the stage.
+
+    Args:
+      specs: of a client's integer leaves.
+      modulus: Python int.
+      in_modulus: that of the residues that come in; None if they are any
+        integers.
+    """
     self._specs = specs
     self._modulus = modulus
+    self._is_reduced = in_modulus == modulus
 
   @property
   def out_specs(self):
@@ -30,10 +38,9 @@ class WireStage(stage.Stage):
     """Reduces and casts."""
     del parameters  # None.
     dtype = quantization.sum_dtype(self._modulus)
-    residues = [
-      tf.cast(quantization.reduce_modulo(leaf, self._modulus), dtype)
-      for leaf in leaves
-    ]
+    if not self._is_reduced:
+      leaves = [quantization.reduce_modulo(x, self._modulus) for x in leaves]
+    residues = [tf.cast(leaf, dtype) for leaf in leaves]
     return residues, collections.OrderedDict()
 
   def decode(self, leaves, signals, state):
