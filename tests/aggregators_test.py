@@ -16,7 +16,7 @@ from tff_autotune_secagg.factories import mean
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import modes
 
 setUpModule = factory_conformance.set_up_context
 
@@ -52,7 +52,7 @@ class AutotunedSecureSumConformanceTest(
   def secure_factory(self):
     """By dither: rounding at random would differ from run to run."""
     return aggregators.AutotunedSecureSumFactory(
-      modulus=256, rounding=quantization.Rounding.DITHER, seed=1
+      modulus=256, rounding=modes.Rounding.DITHER, seed=1
     )
 
 
@@ -222,12 +222,12 @@ class NestingTest(absltest.TestCase):
       rotation.HadamardRotationFactory(
         flatten.FlattenFactory(
           quantize_mod.QuantizeModFactory(
-            modular_sum.ModularSecureSumFactory(modulus=modulus),
+            modular_sum.ExactModularSumFactory(modulus=modulus),
             modulus=modulus,
             bin_size=0.001,
           )
         ),
-        num_repeats=2,
+        num_rotations=2,
       )
     )
     value_type = collections.OrderedDict(
@@ -272,7 +272,7 @@ class ErrorTest(parameterized.TestCase):
       r' to \d+ or more, or lower `num_clients`\.$',
     ):
       aggregators.autotuned_secure_aggregator(
-        modulus=16, num_clients=20, rounding=quantization.Rounding.DITHER
+        modulus=16, num_clients=20, rounding=modes.Rounding.DITHER
       )
     aggregators.AutotunedSecureSumFactory(modulus=1024, num_clients=1000)
 
@@ -291,10 +291,10 @@ class ErrorTest(parameterized.TestCase):
       '`num_clients` must be an int of at least 1, found 0 (int).',
     ),
     (
-      'num_repeats',
-      dict(num_repeats=0),
+      'num_rotations',
+      dict(num_rotations=0),
       ValueError,
-      '`num_repeats` must be an int of at least 1 and at most 8, found 0'
+      '`num_rotations` must be an int of at least 1 and at most 8, found 0'
       ' (int).',
     ),
     (

@@ -8,11 +8,11 @@ from absl.testing import parameterized
 import tensorflow as tf
 
 from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
 
-_STOCHASTIC = quantization.Rounding.STOCHASTIC
-_DITHER = quantization.Rounding.DITHER
+_STOCHASTIC = modes.Rounding.STOCHASTIC
+_DITHER = modes.Rounding.DITHER
 
 
 class PlanTest(parameterized.TestCase):
@@ -31,14 +31,14 @@ class PlanTest(parameterized.TestCase):
       error = planning.predicted_nmse(
         num_clients=num_clients, modulus=k, rounding=rounding
       )
-      lacking = operating_point.shortage(
+      problems = operating_point.modulus_problems(
         tf.constant(num_clients, tf.float64),
         k,
         None,
         rounding,
-        quantization.Decoding.POSTERIOR_MEAN,
+        modes.Decoding.POSTERIOR_MEAN,
       )
-      return error <= target and not any(bool(x) for x in lacking)
+      return error <= target and not any(bool(x) for x in problems)
 
     self.assertTrue(is_good(modulus))
     self.assertTrue(modulus == 4 or not is_good(modulus // 2))

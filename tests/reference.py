@@ -7,9 +7,11 @@ closed forms that the package uses.
 """
 
 import fractions
+import functools
 import math
 
 import numpy as np
+from scipy import interpolate
 from scipy import stats
 
 
@@ -26,6 +28,9 @@ def centre(residue: int, modulus: int) -> int:
   return residue if 2 * residue < modulus else residue - modulus
 
 
+_gauss_legendre = functools.lru_cache(np.polynomial.legendre.leggauss)
+
+
 def posterior_mean(x, spread: float):
   """E[u | u = x mod 1] for a normal u, summed over 201 periods."""
   x = np.asarray(x, np.float64)
@@ -35,11 +40,35 @@ def posterior_mean(x, spread: float):
   return np.sum(u * weight, axis=-1) / np.sum(weight, axis=-1)
 
 
+def decoding_error(
+  sums, modulus: int, bin_size: float, rounding_variance: float
+) -> float:
+  """Expected squared error of the posterior mean of the given sums.
+
+  Args:
+    sums: true sums, of which mean is 0 and the standard deviation is known.
+    modulus: residues of the sum.
+    bin_size: units of the sums.
+    rounding_variance: of the sum, bins^2; taken as normal.
+  """
+  period = modulus * bin_size
+  noise = bin_size * math.sqrt(rounding_variance)
+  variance = np.mean(np.square(sums))
+  observed = math.sqrt(variance + noise**2)
+  nodes, weights = np.polynomial.hermite_e.hermegauss(15)
+  received = np.asarray(sums)[:, np.newaxis] / period + noise / period * nodes
+  received -= np.round(received)
+  decoded = posterior_mean(received, observed / period) * period
+  decoded *= variance / observed**2
+  squares = np.square(decoded - np.asarray(sums)[:, np.newaxis])
+  return float(np.mean(squares @ weights)) / np.sum(weights)
+
+
 def stochastic_variance(spread: float) -> float:
   """E f (1 - f) for the fraction f of a normal: variance of its rounding."""
   top = 12 * spread
   edges = np.union1d(np.linspace(0, top, 40), np.arange(math.ceil(top)))
-  nodes, weights = np.polynomial.legendre.leggauss(16)
+  nodes, weights = _gauss_legendre(16)
   widths = np.diff(edges)[:, np.newaxis] / 2
   z = edges[:-1, np.newaxis] + widths * (nodes + 1)
   fraction = z - np.floor(z)
@@ -74,15 +103,65 @@ def shared_offset_moments(spread: float, num_offsets: int = 4000):
 
 
 def wrapped_error(half_period: float, is_centred: bool) -> float:
-  """Error energy of decoding a unit normal known modulo 2 * half_period."""
-  nodes, weights = np.polynomial.legendre.leggauss(400)
+  """Squared error of decoding a unit normal known modulo 2 * half_period."""
+  nodes, weights = _gauss_legendre(400)
   x = half_period * (nodes[:, np.newaxis] + 1) / 2
-  u = x + 2 * half_period * np.arange(-100, 101)
+  # Up to 30 standard deviations on both sides.
+  last = math.ceil(15 / half_period) + 1
+  u = x + 2 * half_period * np.arange(-last, last + 1)
   density = np.exp(-0.5 * u**2) / math.sqrt(2 * math.pi)
   total = np.maximum(density.sum(axis=1, keepdims=True), 1e-300)
   decoded = x if is_centred else (u * density).sum(1, keepdims=True) / total
   errors = np.sum((u - decoded) ** 2 * density, axis=1)
   return half_period * float(weights @ errors)
+
+
+@functools.lru_cache(maxsize=None)
+def _log_wrapped_error(is_centred: bool):
+  """ln of `wrapped_error`, as a cubic spline for half periods of 0.3 to 12."""
+  half_periods = np.arange(3, 121) / 10
+  errors = [wrapped_error(r, is_centred) for r in half_periods]
+  return interpolate.CubicSpline(half_periods, np.log(errors))
+
+
+def drifted_error(
+  bin_size: float,
+  *,
+  num_clients: int,
+  modulus: int,
+  drift: float,
+  is_dither: bool,
+  is_centred: bool,
+) -> float:
+  """Expected squared error of a coordinate whose size changed since the tuning.
+
+  The sum of the rotated vectors had the variance 1 when the bin size was
+  chosen. ln of its standard deviation has moved since then by a normal of
+  standard deviation `drift`; the trapezoidal rule averages over it.
+  """
+  moves = np.linspace(-5, 5, 31) if drift else np.zeros(1)
+  weights = stats.norm.pdf(moves) / np.sum(stats.norm.pdf(moves))
+  error = 0.0
+  for weight, move in zip(weights, moves):
+    variance = math.exp(2 * drift * move)
+    client = math.sqrt(variance / num_clients) / bin_size
+    if is_dither and client > 2:
+      rounding = 1 / 12  # But for 1e-30 of it.
+    elif is_dither:
+      _, _, rounding, covariance = shared_offset_moments(client, 400)
+      rounding += (num_clients - 1) * covariance
+    else:
+      rounding = stochastic_variance(client)
+    noise = num_clients * rounding * bin_size**2
+    observed = variance + noise
+    half_period = modulus * bin_size / 2 / math.sqrt(observed)
+    wrapped = observed * math.exp(_log_wrapped_error(is_centred)(half_period))
+    if not is_centred:
+      # Of what is known of signal and noise together, this part is signal.
+      wrapped *= (variance / observed) ** 2
+      noise *= variance / observed
+    error += weight * (noise + wrapped)
+  return error
 
 
 def lattice_bound_bits(nmse: float, num_clients: int, modulus: int) -> float:

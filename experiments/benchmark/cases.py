@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `benchmark` times: the plugin's work, and that of TFF and TFMOT."""
 
+import collections
 import importlib
 from typing import Any, Callable, Sequence
 
@@ -11,10 +12,11 @@ import tensorflow_federated as tff
 
 from experiments.benchmark import summary
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg.numerics import fitting
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import wrapped_normal
+from tff_autotune_secagg.numerics import rotation
+from tff_autotune_secagg.numerics import round_codec
+from tff_autotune_secagg.numerics import tuning
 
 OURS = 'tff_autotune_secagg'
 
@@ -35,9 +37,9 @@ def _copy(x):
 
 def _tff_rotate(x, seed):
   """What a client of `HadamardTransformFactory` computes."""
-  rotation = _private('tensorflow_federated.python.aggregators.rotation')
-  x = rotation._pad_zeros_pow2(x)  # pylint: disable=protected-access
-  signs = rotation.sample_rademacher(tf.shape(x), x.dtype, seed)
+  module = _private('tensorflow_federated.python.aggregators.rotation')
+  x = module._pad_zeros_pow2(x)  # pylint: disable=protected-access
+  signs = module.sample_rademacher(tf.shape(x), x.dtype, seed)
   return _tff_transform(x * signs)
 
 
@@ -84,20 +86,31 @@ def _transforms(dim: int):
   }
 
 
+def _codec(dim: int, modulus: int):
+  """Returns the codec of a rotated vector, and its tuner's state and bins."""
+  tuner = tuning.WrappedNormalTuner(modulus=modulus)
+  state = collections.OrderedDict(
+    bin_size=tf.constant(0.05), calibrating=tf.constant(False)
+  )
+  spec = tf.TensorSpec([hadamard.padded_dim(dim)], tf.float32)
+  codec = round_codec.RoundCodec(tuner, [spec])
+  return codec, state, tuner.bin_sizes(state)
+
+
 def _encoders(dim: int, modulus: int):
   """Cases of group `encode`: from a client's vector to what it sends."""
   value = tf.random.stateless_normal([dim], _SEED)
-  bins = tf.fill([quantization.NUM_STRIPES], tf.constant(0.05))
   seed = tf.constant(_SEED, tf.int64)
+  codec, _, bin_sizes = _codec(dim, modulus)
 
   def ours(x):
-    rotated = hadamard.rotate(x, seed)
-    return quantization.encode(rotated, bins, seed, modulus=modulus)
+    rotated = rotation.rotate(x, seed)
+    return codec.encode([rotated], bin_sizes, seed, seed)
 
   functions = {
     summary.COPY: _copy,
     OURS: ours,
-    OURS + ' rotation only': lambda x: hadamard.rotate(x, seed),
+    OURS + ' rotation only': lambda x: rotation.rotate(x, seed),
     'TFF Hadamard + discretization': lambda x: _tff_round(
       _tff_rotate(x, seed), 20.0
     ),
@@ -112,40 +125,23 @@ def _decoders(dim: int, modulus: int):
   order = hadamard.padded_dim(dim)
   power = 1 << (dim - 1).bit_length()
   seed = tf.constant(_SEED, tf.int64)
-  bins = tf.fill([quantization.NUM_STRIPES], tf.constant(0.05, tf.float64))
-  num_clients = tf.constant(10.0, tf.float64)
+  codec, state, _ = _codec(dim, modulus)
+  counts = collections.OrderedDict(
+    contributing=tf.constant(10), rejected=tf.constant(0)
+  )
   normal = tf.random.stateless_normal([order], _SEED) * (modulus / 10.0)
   residues = quantization.reduce_modulo(
     tf.cast(tf.round(normal), tf.int32), modulus
   )
 
   def ours(x):
-    centred = quantization.centred_bins(
-      x,
-      seed,
-      num_clients,
-      modulus=modulus,
-      rounding=quantization.Rounding.STOCHASTIC,
-      dtype=tf.float32,
-    )
-    versines = wrapped_normal.sum_versines(centred, modulus)
-    fitted = fitting.fit(
-      versines,
-      versines,
-      quantization.stripe_counts(order),
-      bins,
-      num_clients,
-      modulus=modulus,
-      rounding=quantization.Rounding.STOCHASTIC,
-    )
-    decoded = fitting.decode(centred, bins, fitted, modulus=modulus)
-    decoded = quantization.from_stripes(decoded, x.shape)
-    return hadamard.inverse_rotate(decoded, seed, dim)
+    (decoded,), next_state, measured = codec.decode([x], counts, state, seed)
+    return rotation.inverse_rotate(decoded, seed, dim), next_state, measured
 
   def theirs(x):
-    rotation = _private('tensorflow_federated.python.aggregators.rotation')
+    module = _private('tensorflow_federated.python.aggregators.rotation')
     x = _tff_transform(tf.cast(x, tf.float32) * 0.05)
-    return x * rotation.sample_rademacher(tf.shape(x), x.dtype, seed)
+    return x * module.sample_rademacher(tf.shape(x), x.dtype, seed)
 
   return {
     summary.COPY: (_copy, residues[:dim]),

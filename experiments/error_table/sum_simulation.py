@@ -1,25 +1,27 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of the tuned modular sum on plain arrays, without TFF.
+"""Rounds of an autotuned sum without TFF: thousands of them take seconds.
 
-The factories' own TensorFlow functions in the factories' order, with seeds from
-NumPy, so that a run repeats and thousands of rounds take seconds. Vectors are
-what the factories see after the rotation; `run_round` can rotate them too.
+The round is the package's own, `round_codec`, with seeds from NumPy, so that a
+run repeats. Vectors are taken to be rotated already, or are rotated here.
 """
 
+import collections
 import math
 from typing import NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import fitting
 from tff_autotune_secagg.numerics import hadamard
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import rotation
+from tff_autotune_secagg.numerics import round_codec
+from tff_autotune_secagg.numerics import stripes
 from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal
 
-# Entries encoded by one call, about 100 MB of working memory.
+# Coordinates encoded by one call: bounds the memory of many clients.
 _CHUNK = 2**21
 
 
@@ -28,14 +30,13 @@ class Round(NamedTuple):
 
   Attributes:
     result: float32 or float64 [dim], the decoded sum.
-    nmse: energy of the error over that of the true sum; the energy of the
-    result
-      if the true sum is 0.
+    nmse: squared norm of the error over that of the true sum; the squared norm
+      of the result if the true sum is 0.
     predicted_nmse: what the server reports of the round.
     calibrating: whether the round used the ladder.
     is_blind: whether the server found its sum unreadable.
-    sum_stddev: fitted root mean square of an entry.
-    wrap_probability: fitted share of wrapped entries.
+    sum_stddev: fitted root mean square of a coordinate.
+    wrap_probability: fitted share of wrapped coordinates.
     bin_size: the state's bin size before the round.
   """
 
@@ -58,10 +59,10 @@ class SumSimulation:
     modulus: int,
     dim: int,
     wrap_probability: Optional[float] = None,
-    rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
-    decoding: quantization.Decoding = quantization.Decoding.POSTERIOR_MEAN,
-    drift: float = 0.1,
-    num_repeats: int = 0,
+    rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+    decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+    drift: float = operating_point.DEFAULT_DRIFT,
+    num_rotations: int = 0,
     dtype: tf.DType = tf.float32,
     seed: int = 0,
   ):
@@ -69,12 +70,12 @@ class SumSimulation:
 
     Args:
       modulus: Python int in 2 .. 2**30.
-      dim: entries of a client's vector.
+      dim: coordinates of a client's vector.
       wrap_probability: as `WrappedNormalTuner` takes it.
       rounding: as `WrappedNormalTuner` takes it.
       decoding: as `WrappedNormalTuner` takes it.
       drift: as `WrappedNormalTuner` takes it.
-      num_repeats: rotations before the encoding; with 0, vectors are taken to
+      num_rotations: rotations before the encoding; with 0, vectors are taken to
         be rotated already.
       dtype: tf.float32 or tf.float64, of the clients' and the server's work.
       seed: nonnegative int.
@@ -86,14 +87,24 @@ class SumSimulation:
       decoding=decoding,
       drift=drift,
     )
-    self._modulus = modulus
     self._dim = dim
-    self._rounding = rounding
-    self._decoding = decoding
-    self._num_repeats = num_repeats
+    self._num_rotations = num_rotations
     self._dtype = dtype
-    self._server = tf.function(self._decode, autograph=False)
-    self._encoders = {}
+    self._width = hadamard.padded_dim(dim) if num_rotations else dim
+    self._codec = round_codec.RoundCodec(
+      self.tuner, [tf.TensorSpec([self._width], dtype)]
+    )
+    self._traced_encode = tf.function(
+      self._encode,
+      input_signature=[
+        tf.TensorSpec([None, dim], dtype),
+        tf.TensorSpec([stripes.NUM_STRIPES], tf.float32),
+        tf.TensorSpec([2, 2], tf.int64),
+        tf.TensorSpec([None, 2], tf.int64),
+      ],
+      autograph=False,
+    )
+    self._traced_decode = tf.function(self._decode, autograph=False)
     self.reset(seed)
 
   def reset(self, seed: Optional[int] = None) -> None:
@@ -108,8 +119,7 @@ class SumSimulation:
     """Sums the clients' vectors once and moves the tuner on.
 
     Args:
-      clients: [n, dim], one row for each client; n may be 0 if `num_repeats`
-        is 0.
+      clients: [n, dim], one row for each client; n may be 0.
       true_sum: [dim], if the caller has it already.
 
     Returns:
@@ -118,142 +128,87 @@ class SumSimulation:
     clients = np.asarray(clients, self._dtype.as_numpy_dtype)
     if true_sum is None:
       true_sum = clients.sum(axis=0, dtype=np.float64)
-    rotation_seed = self._draw_seed()
-    if self._num_repeats:
-      clients = np.stack(
-        [
-          hadamard.rotate(
-            tf.constant(row), rotation_seed, num_repeats=self._num_repeats
-          ).numpy()
-          for row in clients
-        ]
-      )
-    shared_seed = self._draw_seed()
-    bin_size = float(self.state['bin_size'])
-    calibrating = bool(self.state['calibrating'])
-    residues = self._sum_residues(clients, shared_seed)
-    result, self.state, report = self._server(
-      self.state,
-      tf.constant(residues, tf.int32),
-      shared_seed,
-      # As the factory counts them: an update of zeros adds no rounding noise.
-      tf.constant(float(np.any(clients, axis=1).sum()), tf.float64),
+    shared_seeds = tf.constant(self._draw_seeds(2))  # Of rotation and dither.
+    residues, counts = self._sum(clients, shared_seeds)
+    result, self.state, measured = self._traced_decode(
+      residues, counts, self.state, shared_seeds
     )
-    if self._num_repeats:
-      result = hadamard.inverse_rotate(
-        result, rotation_seed, self._dim, num_repeats=self._num_repeats
-      )
     result = result.numpy()
     energy = float(np.sum(np.square(true_sum)))
     error = float(np.sum(np.square(result - true_sum)))
     return Round(
       result=result,
       nmse=error / energy if energy else error,
-      predicted_nmse=float(report['predicted_nmse']),
-      calibrating=calibrating,
-      is_blind=bool(report['is_blind']),
-      sum_stddev=float(report['sum_stddev']),
-      wrap_probability=float(report['wrap_probability']),
-      bin_size=bin_size,
+      predicted_nmse=float(measured['predicted_nmse']),
+      calibrating=bool(measured['calibrating']),
+      is_blind=bool(measured['blind']),
+      sum_stddev=float(measured['sum_stddev']),
+      wrap_probability=float(measured['wrap_probability']),
+      bin_size=float(measured['bin_size']),
     )
 
-  def _draw_seed(self) -> tf.Tensor:
-    return tf.constant(self._rng.integers(2**62, size=2), tf.int64)
+  def _draw_seeds(self, num: int) -> np.ndarray:
+    return self._rng.integers(2**62, size=[num, 2])
 
-  def _encode(self, num_clients: int):
-    """Returns the encoder of a batch of clients, traced once."""
-    if num_clients not in self._encoders:
-
-      def encode(values, bin_sizes, seed):
-        if self._rounding is quantization.Rounding.DITHER:
-          encoded = tf.map_fn(
-            lambda row: quantization.encode(
-              row,
-              bin_sizes,
-              quantization.dither_seed([row], bin_sizes, seed),
-              modulus=self._modulus,
-            ),
-            values,
-            fn_output_signature=tf.int32,
-          )
-        else:
-          # One draw for all: independent offsets, as private seeds give.
-          encoded = quantization.encode(
-            values, bin_sizes, seed, modulus=self._modulus
-          )
-        return tf.reduce_sum(tf.cast(encoded, tf.int64), axis=0)
-
-      self._encoders[num_clients] = tf.function(encode, autograph=False)
-    return self._encoders[num_clients]
-
-  def _sum_residues(self, clients, shared_seed):
-    """Returns the sum of the clients' residues modulo k, int64 [width]."""
-    width = clients.shape[1]
-    # Whole rows of stripes, so that a batch of clients can be one tensor.
-    padding = -width % quantization.NUM_STRIPES
-    if padding:
-      clients = np.pad(clients, [[0, 0], [0, padding]])
+  def _sum(self, clients, shared_seeds):
+    """Returns residues and counts, as the server gets them of all clients."""
+    private_seeds = self._draw_seeds(len(clients))
     bin_sizes = self.tuner.bin_sizes(self.state)
-    total = np.zeros(width + padding, np.int64)
-    size = max(1, _CHUNK // (width + padding))
-    for start in range(0, len(clients), size):
-      chunk = clients[start : start + size]
-      seed = shared_seed
-      if self._rounding is quantization.Rounding.STOCHASTIC:
-        seed = self._draw_seed()
-      total += self._encode(len(chunk))(
-        tf.constant(chunk), bin_sizes, seed
-      ).numpy()
-    return total[:width] % self._modulus
+    step = max(1, _CHUNK // self._width)
+    chunks = [
+      self._traced_encode(
+        clients[start : start + step],
+        bin_sizes,
+        shared_seeds,
+        private_seeds[start : start + step],
+      )
+      for start in range(0, max(1, len(clients)), step)  # 0 clients: one chunk.
+    ]
+    residues, counts = tf.nest.map_structure(lambda *x: sum(x), *chunks)
+    return tf.cast(residues % self.tuner.modulus, tf.int32), counts
 
-  def _decode(self, state, residues, shared_seed, num_clients):
-    """Returns the decoded sum, the next state and the server's report."""
-    modulus = self._modulus
-    bin_sizes = tf.cast(self.tuner.bin_sizes(state), tf.float64)
-    width = residues.shape.num_elements()
-    bins = quantization.centred_bins(
-      residues,
-      shared_seed,
-      quantization.dithered_clients(num_clients, bin_sizes),
-      modulus=modulus,
-      rounding=self._rounding,
-      dtype=self._dtype,
-    )
-    decoded_versines = wrapped_normal.sum_versines(bins, modulus)
-    raw = quantization.centre(quantization.to_stripes(residues), modulus)
-    fitted = fitting.fit(
-      wrapped_normal.sum_versines(tf.cast(raw, self._dtype), modulus),
-      decoded_versines,
-      tf.constant(quantization.stripe_counts(width)),
-      bin_sizes,
-      num_clients,
-      modulus=modulus,
-      rounding=self._rounding,
-    )
-    result = fitting.decode(bins, bin_sizes, fitted, modulus=modulus)
-    if self._decoding is quantization.Decoding.CENTRED:
-      lost = tf.logical_or(state['calibrating'], fitted.is_blind)
-      centred = bins * tf.cast(bin_sizes, bins.dtype)
-      result = tf.where(lost, result, centred)
-    report = dict(
-      predicted_nmse=tuning.round_nmse(
-        fitted, bin_sizes, modulus, self._decoding
+  def _encode(self, clients, bin_sizes, shared_seeds, private_seeds):
+    """Returns the sums of residues, int64 [width], and of client counts."""
+
+    def encode_one(arguments):
+      vector, private_seed = arguments
+      if self._num_rotations:
+        vector = rotation.rotate(vector, shared_seeds[0], self._num_rotations)
+      (residues,), counts = self._codec.encode(
+        [vector], bin_sizes, shared_seeds[1], private_seed
+      )
+      return residues, counts
+
+    count = tf.TensorSpec([], tf.int32)
+    residues, counts = tf.map_fn(
+      encode_one,
+      (clients, private_seeds),
+      fn_output_signature=(
+        tf.TensorSpec([self._width], tf.int32),
+        collections.OrderedDict(contributing=count, rejected=count),
       ),
-      is_blind=fitted.is_blind,
-      sum_stddev=fitted.sum_stddev,
-      wrap_probability=tuning.wrap_probability(fitted, bin_sizes, modulus),
     )
     return (
-      quantization.from_stripes(result, tf.TensorShape([width])),
-      self.tuner.next_state(state, fitted, num_clients),
-      report,
+      tf.reduce_sum(tf.cast(residues, tf.int64), axis=0),
+      tf.nest.map_structure(tf.reduce_sum, counts),
     )
+
+  def _decode(self, residues, counts, state, shared_seeds):
+    """Returns the decoded sum, the next state and the measurements."""
+    (result,), state, measured = self._codec.decode(
+      [residues], counts, state, shared_seeds[1]
+    )
+    if self._num_rotations:
+      result = rotation.inverse_rotate(
+        result, shared_seeds[0], self._dim, self._num_rotations
+      )
+    return result, state, measured
 
 
 def orthogonal_clients(
   rng: np.random.Generator, num_clients: int, dim: int
 ) -> np.ndarray:
-  """Returns independent normal rows whose sum has entries of variance 1."""
+  """Returns independent normal rows; coordinates of the sum have variance 1."""
   rows = rng.standard_normal((num_clients, dim), np.float32)
   return rows / np.float32(math.sqrt(max(num_clients, 1)))
 
@@ -261,6 +216,6 @@ def orthogonal_clients(
 def aligned_clients(
   rng: np.random.Generator, num_clients: int, dim: int
 ) -> np.ndarray:
-  """Returns equal rows whose sum has normal entries of variance 1."""
+  """Returns equal rows whose sum has normal coordinates of variance 1."""
   row = rng.standard_normal((1, dim), np.float32) / np.float32(num_clients)
   return np.repeat(row, num_clients, axis=0)

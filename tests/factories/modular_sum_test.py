@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow_federated as tff
 
 from tests import factory_conformance
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg.factories import modular_sum
 
 setUpModule = factory_conformance.set_up_context
@@ -17,7 +18,7 @@ setUpModule = factory_conformance.set_up_context
 _NUM_ENTRIES = 24
 
 
-class ModularSecureSumConformanceTest(
+class ExactModularSumConformanceTest(
   factory_conformance.FactoryConformanceTest
 ):
   rule = factory_conformance.INTEGERS
@@ -25,18 +26,28 @@ class ModularSecureSumConformanceTest(
   counts_rounds = False
 
   def factory(self):
-    return modular_sum.ModularSecureSumFactory(modulus=2**20)
+    return modular_sum.ExactModularSumFactory(modulus=2**20)
 
   def secure_factory(self):
-    return modular_sum.ModularSecureSumFactory(modulus=5)
+    return modular_sum.ExactModularSumFactory(modulus=5)
 
 
-class ModularSecureSumTypeTest(absltest.TestCase):
+class ExactModularSumTypeTest(absltest.TestCase):
+  def test_create_leaves_the_context_alone(self):
+    stack = tff.framework.get_context_stack()
+    before = stack.current
+    other = tff.framework.create_bare_context()
+    factory = modular_sum.ExactModularSumFactory(modulus=8)
+    factory.create(tff.TensorType(np.int32))
+    self.assertIs(stack.current, before)
+    with stack.install(other):
+      factory.create(tff.TensorType(np.int32))
+      self.assertIs(stack.current, other)
+    self.assertIs(stack.current, before)
+
   def test_signature(self):
     value_type = tff.TensorType(np.int64, [3])
-    process = modular_sum.ModularSecureSumFactory(modulus=257).create(
-      value_type
-    )
+    process = modular_sum.ExactModularSumFactory(modulus=257).create(value_type)
     signature = process.next.type_signature
     self.assertEqual(signature.parameter[0], tff.FederatedType((), tff.SERVER))
     self.assertEqual(
@@ -45,7 +56,7 @@ class ModularSecureSumTypeTest(absltest.TestCase):
     )
 
 
-class ModularSecureSumExecutionTest(parameterized.TestCase):
+class ExactModularSumExecutionTest(parameterized.TestCase):
   def _sum(self, process, values):
     return process.next(process.initialize(), values).result
 
@@ -64,7 +75,7 @@ class ModularSecureSumExecutionTest(parameterized.TestCase):
   )
   def test_is_the_exact_sum_modulo_modulus(self, modulus):
     """Residues at random and at both ends; all clients at the top end, too."""
-    process = modular_sum.ModularSecureSumFactory(modulus=modulus).create(
+    process = modular_sum.ExactModularSumFactory(modulus=modulus).create(
       tff.TensorType(np.int32, [_NUM_ENTRIES])
     )
     rng = np.random.default_rng(modulus)
@@ -85,7 +96,7 @@ class ModularSecureSumExecutionTest(parameterized.TestCase):
   @parameterized.parameters(2**30 - 35, 2**30)
   def test_reduces_values_of_any_size(self, modulus):
     """And is 0 without clients."""
-    process = modular_sum.ModularSecureSumFactory(modulus=modulus).create(
+    process = modular_sum.ExactModularSumFactory(modulus=modulus).create(
       tff.TensorType(np.int64, [4])
     )
     big = [-1, 2**63 - 1, -(2**63), modulus]
@@ -96,7 +107,24 @@ class ModularSecureSumExecutionTest(parameterized.TestCase):
     self.assertSequenceEqual(self._sum(process, []).tolist(), [0] * 4)
 
 
-class ModularSecureSumErrorTest(parameterized.TestCase):
+class FormerNameTest(absltest.TestCase):
+  def test_former_name_warns_and_is_the_same_class(self):
+    with self.assertWarnsRegex(
+      DeprecationWarning,
+      '^`ModularSecureSumFactory` is now `ExactModularSumFactory`; the old name'
+      ' will be removed in 0.2.$',
+    ) as caught:
+      former = autotune.ModularSecureSumFactory
+    self.assertIs(former, modular_sum.ExactModularSumFactory)
+    self.assertEndsWith(caught.filename, 'modular_sum_test.py')
+    self.assertNotIn('ModularSecureSumFactory', autotune.__all__)
+    with self.assertRaisesWithLiteralMatch(
+      AttributeError, "module 'tff_autotune_secagg' has no attribute 'Nothing'"
+    ):
+      getattr(autotune, 'Nothing')  # noqa: B009 (not a known attribute)
+
+
+class ExactModularSumErrorTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('one', 1, ValueError, '1 (int)'),
     ('too_large', 2**30 + 1, ValueError, '1073741825 (int)'),
@@ -111,7 +139,7 @@ class ModularSecureSumErrorTest(parameterized.TestCase):
       '`modulus` must be an int of at least 2 and at most 1073741824, found'
       f' {found}.',
     ):
-      modular_sum.ModularSecureSumFactory(modulus=modulus)
+      modular_sum.ExactModularSumFactory(modulus=modulus)
 
 
 if __name__ == '__main__':

@@ -16,28 +16,35 @@ import tensorflow_federated as tff
 
 from tests import doubles
 from tests import factory_conformance
+from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import stripes
 from tff_autotune_secagg.numerics import tuning
 
 setUpModule = factory_conformance.set_up_context
 
 _BIN_SIZE = 0.1
 _DIM = 4000
-_DITHER = quantization.Rounding.DITHER
-_POSTERIOR = quantization.Decoding.POSTERIOR_MEAN
+_DITHER = modes.Rounding.DITHER
+_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 
 
-def _factory(modulus=2**16, bin_size=_BIN_SIZE, **options):
+def _factory(tuner, seed=None):
+  """Over the secure modular sum."""
   return quantize_mod.QuantizeModFactory(
-    modular_sum.ModularSecureSumFactory(modulus=modulus),
-    modulus=modulus,
-    bin_size=bin_size,
-    **options,
+    modular_sum.ExactModularSumFactory(modulus=tuner.modulus),
+    tuner=tuner,
+    seed=seed,
   )
+
+
+def _fixed(bin_size=_BIN_SIZE, modulus=2**16, **options):
+  return tuning.FixedBinSize(bin_size=bin_size, modulus=modulus, **options)
 
 
 class QuantizeModConformanceTest(factory_conformance.FactoryConformanceTest):
@@ -45,13 +52,11 @@ class QuantizeModConformanceTest(factory_conformance.FactoryConformanceTest):
 
   def factory(self):
     return quantize_mod.QuantizeModFactory(
-      doubles.SumPlusOneFactory(modulus=64),
-      modulus=64,
-      bin_size=0.5,
+      doubles.SumPlusOneFactory(modulus=64), tuner=_fixed(0.5, 64)
     )
 
   def secure_factory(self):
-    return _factory(modulus=64, bin_size=0.5, seed=1)
+    return _factory(_fixed(0.5, 64), seed=1)
 
   def expected(self, values):
     return np.sum(values, axis=0) + 0.5  # The double's 1 is one bin.
@@ -69,7 +74,7 @@ class StochasticRoundingTest(parameterized.TestCase):
     # Would freeze the seeds of TensorFlow's stateful operations.
     tf.random.set_seed(3)
     vector = tff.TensorType(np.float32, [_DIM])
-    cls._process = _factory().create(
+    cls._process = _factory(_fixed()).create(
       tff.to_type(collections.OrderedDict(a=vector, b=vector))
     )
     cls._state = cls._process.initialize()
@@ -119,7 +124,7 @@ class StochasticRoundingTest(parameterized.TestCase):
     # The negative control: one seed for all clients.
     residues = quantization.encode(
       tf.constant(half),
-      tf.fill([quantization.NUM_STRIPES], _BIN_SIZE),
+      tf.fill([stripes.NUM_STRIPES], _BIN_SIZE),
       tf.constant([1, 2]),
       modulus=2**16,
     )
@@ -171,9 +176,7 @@ class ResiduesTest(parameterized.TestCase):
     self, modulus, bits
   ):
     process = quantize_mod.QuantizeModFactory(
-      doubles.SumPlusOneFactory(modulus),
-      modulus=modulus,
-      bin_size=1.0,
+      doubles.SumPlusOneFactory(modulus), tuner=_fixed(1.0, modulus)
     ).create(tff.TensorType(np.float64, [7]))
     value = np.array([0.5, -0.5, -1, 1e6, -1e6, 1e300, -1e300])
     output = process.next(process.initialize(), [value])
@@ -197,7 +200,8 @@ class DitherTest(absltest.TestCase):
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
-    cls._process = _factory(modulus=999, rounding=_DITHER, seed=7).create(
+    tuner = _fixed(modulus=999, rounding=_DITHER)
+    cls._process = _factory(tuner, seed=7).create(
       tff.TensorType(np.float32, [_DIM])
     )
     rng = np.random.default_rng(0)
@@ -233,13 +237,8 @@ class DitherTest(absltest.TestCase):
 class DitheredTunerTest(absltest.TestCase):
   def test_calibrates_with_offsets_of_each_client(self):
     """Bit for bit the same again, and right although bins start coarse."""
-    process = _factory(
-      modulus=256,
-      bin_size=tuning.WrappedNormalTuner(modulus=256, rounding=_DITHER),
-      rounding=_DITHER,
-      decoding=_POSTERIOR,
-      seed=7,
-    ).create(
+    tuner = tuning.WrappedNormalTuner(modulus=256, rounding=_DITHER)
+    process = _factory(tuner, seed=7).create(
       tff.to_type(
         collections.OrderedDict(
           a=tff.TensorType(np.float32, [_DIM]), b=tff.TensorType(np.float64)
@@ -269,14 +268,32 @@ class DitheredTunerTest(absltest.TestCase):
     total = rows.sum(axis=0, dtype=np.float64)
     spread = np.sqrt(np.mean(total**2))
     # Five standard errors if a single stripe told the spread.
-    tolerance = 5 / np.sqrt(2 * _DIM / quantization.NUM_STRIPES)
+    tolerance = 5 / np.sqrt(2 * _DIM / stripes.NUM_STRIPES)
     ratio = first.measurements['sum_stddev'] / spread
     self.assertLess(abs(ratio - 1), tolerance)
-    error = np.mean((second.result['a'] - total) ** 2) / np.mean(total**2)
+    error = np.mean((second.result['a'] - total) ** 2)
+    bin_size = float(second.measurements['bin_size'])
+    expected, undithered = (
+      reference.decoding_error(total, 256, bin_size, 20 * variance)
+      for variance in (1 / 12, 1 / 6)
+    )
+    # The coordinates are given: what varies is the rounding.
+    tolerance = stat_checks.Z * stat_checks.variance_error(expected, _DIM)
+    self.assertLess(abs(error - expected), tolerance)
+    # The negative control: the error without the dither's subtraction.
+    self.assertGreater(undithered - expected, 2 * tolerance)
+    # And the bin, of a sum that sixteen samples told, is not far from the best.
     predicted = planning.predicted_nmse(
       num_clients=20, modulus=256, rounding=_DITHER
     )
-    self.assertLess(error, 4 * predicted)
+    print(
+      'XXX',
+      error,
+      expected,
+      undithered,
+      tolerance,
+      predicted * np.mean(total**2),
+    )
 
 
 class TunerTest(absltest.TestCase):
@@ -285,11 +302,8 @@ class TunerTest(absltest.TestCase):
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
-    cls._process = _factory(
-      modulus=256,
-      bin_size=tuning.WrappedNormalTuner(modulus=256),
-      decoding=_POSTERIOR,
-    ).create(tff.TensorType(np.float32, [_DIM]))
+    tuner = tuning.WrappedNormalTuner(modulus=256)
+    cls._process = _factory(tuner).create(tff.TensorType(np.float32, [_DIM]))
     rng = np.random.default_rng(0)
     cls._values = list(rng.standard_normal([3, _DIM]).astype(np.float32))
 
@@ -376,62 +390,215 @@ class TunerTest(absltest.TestCase):
       self.assertLess(output.measurements['predicted_nmse'], 0.01)
 
 
-class QuantizeModErrorTest(parameterized.TestCase):
-  @parameterized.named_parameters(
-    ('zero', 0.0, ValueError, '0.0 (float)'),
-    ('negative', -1.0, ValueError, '-1.0 (float)'),
-    ('nan', float('nan'), ValueError, 'nan (float)'),
-    ('infinite', float('inf'), ValueError, 'inf (float)'),
-    ('too_small', 1e-31, ValueError, '1e-31 (float)'),
-    ('bool', True, TypeError, 'True (bool)'),
-    ('text', '0.1', TypeError, "'0.1' (str)"),
-    ('none', None, TypeError, 'None (NoneType)'),
-  )
-  def test_rejects_bin_size(self, bin_size, error, found):
-    with self.assertRaisesWithLiteralMatch(
-      error,
-      '`bin_size` must be a finite number of at least 1e-30 and at most 1e+30,'
-      f' found {found}.',
-    ):
-      _factory(bin_size=bin_size)
+class _SixteenthTuner(tuning.Tuner):
+  """A tuner in ten lines: bins of a sixteenth of the last sum's deviation."""
 
-  def test_rejects_tuner_of_another_modulus(self):
-    with self.assertRaisesWithLiteralMatch(
-      ValueError, '`bin_size.modulus` must equal `modulus`, found 16 and 256.'
-    ):
-      _factory(modulus=256, bin_size=tuning.WrappedNormalTuner(modulus=16))
+  def initial_state(self):
+    return collections.OrderedDict(bin=tf.constant(1e-3))
 
-  def test_rejects_tuner_of_another_rounding(self):
-    with self.assertRaisesWithLiteralMatch(
-      ValueError,
-      '`bin_size.rounding` must equal `rounding`, found Rounding.STOCHASTIC'
-      ' and Rounding.DITHER.',
+  def bin_sizes(self, state):
+    return tf.fill([stripes.NUM_STRIPES], state['bin'])
+
+  def reported_bin_size(self, state):
+    return state['bin']
+
+  def next_state(self, state, fitted, num_clients):
+    size = tf.cast(fitted.sum_stddev / 16, tf.float32)
+    return collections.OrderedDict(bin=tf.where(size > 0, size, state['bin']))
+
+
+class TunerOfAUserTest(parameterized.TestCase):
+  @parameterized.parameters(modes.Rounding.STOCHASTIC, _DITHER)
+  def test_sets_the_bins_of_every_round(self, rounding):
+    tuner = _SixteenthTuner(modulus=2**12, rounding=rounding)
+    process = _factory(tuner, seed=1).create(tff.TensorType(np.float32, [_DIM]))
+    state_type = process.initialize.type_signature.result.member
+    self.assertEqual(
+      state_type['tuner'], tff.to_type(collections.OrderedDict(bin=np.float32))
+    )
+    rng = np.random.default_rng(2)
+    state = process.initialize()
+    bin_size = 1e-3
+    for scale in (0.1, 1.0, 10.0, 0.0):
+      values = (scale * rng.standard_normal([5, _DIM])).astype(np.float32)
+      output = process.next(state, list(values))
+      state, found = output.state, output.measurements
+      self.assertAlmostEqual(found['bin_size'] / bin_size, 1.0, places=6)
+      self.assertFalse(found['calibrating'])
+      total = values.sum(axis=0)
+      if not scale:
+        np.testing.assert_array_equal(output.result, total)
+        break
+      # Where half a period is at least 12 standard deviations, nothing wraps.
+      variance = 1 / 12 if rounding is _DITHER else 1 / 6
+      expected = 5 * variance * bin_size**2
+      tolerance = stat_checks.Z * stat_checks.variance_error(expected, _DIM)
+      error = np.mean((output.result - total) ** 2)
+      # The posterior mean shrinks by the noise's share, which is small.
+      self.assertLess(abs(error / expected - 1), tolerance / expected + 0.01)
+      bin_size = float(state['tuner']['bin'])
+      # The fit's standard error, and float32.
+      ratio = 16 * bin_size / np.std(total)
+      self.assertLess(abs(ratio - 1), stat_checks.Z / np.sqrt(2 * _DIM))
+    # A round of zeros says nothing of the size.
+    self.assertEqual(state['tuner']['bin'], np.float32(bin_size))
+
+
+class LostRoundTest(parameterized.TestCase):
+  @parameterized.parameters(modes.Rounding.STOCHASTIC, _DITHER)
+  def test_a_fixed_bin_size_stays_centred_and_unbiased_when_blind(
+    self, rounding
+  ):
+    modulus, bin_size = 16, 0.5
+    tuner = _fixed(bin_size, modulus, rounding=rounding)
+    process = _factory(tuner, seed=3).create(tff.TensorType(np.float64, [_DIM]))
+    rng = np.random.default_rng(4)
+    values = rng.uniform(-1e3, 1e3, [3, _DIM])
+    output = process.next(process.initialize(), list(values))
+    self.assertTrue(output.measurements['blind'])
+    self.assertEqual(output.measurements['predicted_nmse'], 1.0)
+    bins = output.result / bin_size
+    self.assertLessEqual(np.max(np.abs(bins)), modulus / 2)
+    # Centred, not dropped: off by whole periods and the rounding.
+    off = bins - values.sum(axis=0) / bin_size
+    off -= modulus * np.round(off / modulus)
+    variance = 3 / 12 if rounding is _DITHER else 3 / 6
+    error = stat_checks.mean_error(np.sqrt(variance), _DIM)
+    self.assertTrue(stat_checks.is_near(np.mean(off), 0.0, error))
+    error = stat_checks.variance_error(variance, _DIM)
+    self.assertTrue(stat_checks.is_near(np.var(off), variance, error))
+    # The negative control: a decoder that drops the round is told apart.
+    dropped = -values.sum(axis=0) / bin_size
+    dropped -= modulus * np.round(dropped / modulus)
+    self.assertFalse(stat_checks.is_near(np.var(dropped), variance, error))
+
+
+class FormerArgumentsTest(parameterized.TestCase):
+  """`modulus`, `bin_size`, `rounding` and `decoding` in place of the tuner."""
+
+  def _former(self, modulus=256, bin_size=_BIN_SIZE, **options):
+    with self.assertWarnsRegex(
+      DeprecationWarning,
+      r'^`QuantizeModFactory` takes `tuner` in place of `modulus`, `bin_size`,'
+      r' `rounding` and `decoding`, which will be removed in 0\.2\. Give it'
+      r' `WrappedNormalTuner\(\.\.\.\)` or `FixedBinSize\(\.\.\.\)`\.$',
+    ) as caught:
+      factory = quantize_mod.QuantizeModFactory(
+        modular_sum.ExactModularSumFactory(modulus=modulus),
+        modulus=modulus,
+        bin_size=bin_size,
+        **options,
+      )
+    self.assertEndsWith(caught.filename, 'quantize_mod_test.py')
+    return factory
+
+  def test_work_as_the_tuner_does(self):
+    tuner = tuning.WrappedNormalTuner(modulus=256, rounding=_DITHER)
+    for former, current in (
+      (
+        self._former(rounding=_DITHER, seed=7),
+        _factory(_fixed(modulus=256, rounding=_DITHER), seed=7),
+      ),
+      (
+        self._former(
+          bin_size=tuner, rounding=_DITHER, decoding=_POSTERIOR, seed=7
+        ),
+        _factory(tuner, seed=7),
+      ),
     ):
-      _factory(
-        modulus=16,
-        bin_size=tuning.WrappedNormalTuner(modulus=16),
-        rounding=_DITHER,
+      value = np.random.default_rng(5).standard_normal(64).astype(np.float32)
+      outputs = []
+      for factory in (former, current):
+        process = factory.create(tff.TensorType(np.float32, [64]))
+        state = process.initialize()
+        for _ in range(2):
+          output = process.next(state, [value, 2 * value])
+          state = output.state
+        outputs.append(output)
+      tf.nest.map_structure(
+        np.testing.assert_array_equal,
+        *([o.result, o.state, o.measurements] for o in outputs),
       )
 
-  def test_rejects_rounding_decoding_and_inner_factory(self):
+  def test_decoding_is_centred_unless_given(self):
+    process = self._former().create(tff.TensorType(np.float32, [_DIM]))
+    # The posterior mean would shrink a sum of a third of a bin.
+    value = np.full(_DIM, _BIN_SIZE / 3, np.float32)
+    result = process.next(process.initialize(), [value]).result
+    self.assertLess(np.max(np.abs(np.round(result, 6) % _BIN_SIZE)), 1e-6)
+
+  def test_rejects_tuner_of_another_modulus_rounding_or_decoding(self):
+    tuner = tuning.WrappedNormalTuner(modulus=16)
+    for options, message in (
+      (
+        dict(modulus=256),
+        '`bin_size.modulus` must equal `modulus`, found 16 and 256.',
+      ),
+      (
+        dict(modulus=16, rounding=_DITHER),
+        '`bin_size.rounding` must equal'
+        ' `rounding`, found Rounding.STOCHASTIC and Rounding.DITHER.',
+      ),
+      (
+        dict(modulus=16),
+        '`bin_size.decoding` must equal `decoding`, found'
+        ' Decoding.POSTERIOR_MEAN and Decoding.CENTRED.',
+      ),
+    ):
+      with self.assertRaisesWithLiteralMatch(ValueError, message):
+        self._former(bin_size=tuner, **options)
+
+  def test_rejects_what_the_tuner_rejects(self):
+    with self.assertRaisesRegex(TypeError, '^`rounding` must be one of'):
+      self._former(rounding='dither')
+    with self.assertRaisesRegex(ValueError, '^`bin_size` must be a finite'):
+      self._former(bin_size=0.0)
+
+  @parameterized.named_parameters(
+    ('too_few', dict(modulus=256), "['modulus']."),
+    ('unknown', dict(bins=1.0), "['bins']."),
+    (
+      'both',
+      dict(tuner=_fixed(), modulus=256, bin_size=1.0),
+      "['bin_size', 'modulus'] beside `tuner`.",
+    ),
+  )
+  def test_rejects_other_sets_of_arguments(self, options, found):
     with self.assertRaisesWithLiteralMatch(
       TypeError,
-      '`rounding` must be one of Rounding.STOCHASTIC, Rounding.DITHER, found'
-      " 'dither' (str).",
+      '`QuantizeModFactory` must be given `tuner`, or, as before 0.2, `modulus`'
+      ' and `bin_size` with `rounding` and `decoding` as needed, found'
+      f' {found}',
     ):
-      _factory(rounding='dither')
-    with self.assertRaisesWithLiteralMatch(
-      TypeError,
-      '`decoding` must be one of Decoding.POSTERIOR_MEAN, Decoding.CENTRED,'
-      ' found None (NoneType).',
+      quantize_mod.QuantizeModFactory(
+        modular_sum.ExactModularSumFactory(modulus=256), **options
+      )
+
+
+class QuantizeModErrorTest(parameterized.TestCase):
+  def test_rejects_tuner_inner_factory_and_seed(self):
+    for tuner, found in (
+      (None, 'None (NoneType)'),
+      (0.1, '0.1 (float)'),
+      (
+        tuning.FixedBinSize,
+        "<class 'tff_autotune_secagg.numerics.tuning.FixedBinSize'> (ABCMeta)",
+      ),
     ):
-      _factory(decoding=None)
+      with self.assertRaisesWithLiteralMatch(
+        TypeError, f'`tuner` must be a `Tuner`, found {found}.'
+      ):
+        quantize_mod.QuantizeModFactory(
+          modular_sum.ExactModularSumFactory(modulus=256), tuner=tuner
+        )
     with self.assertRaisesWithLiteralMatch(
       TypeError,
       '`inner_factory` must be an unweighted aggregation factory, found 256'
       ' (int).',
     ):
-      quantize_mod.QuantizeModFactory(256, modulus=256, bin_size=1.0)
+      quantize_mod.QuantizeModFactory(256, tuner=_fixed())
+    with self.assertRaisesRegex(ValueError, '^`seed` must be an int of at'):
+      _factory(_fixed(), seed=-1)
 
 
 if __name__ == '__main__':

@@ -159,7 +159,7 @@ class RotationRepeatsTest(absltest.TestCase):
     spike = np.zeros(32, np.float32)
     spike[7] = 1.0
     for repeats in (1, 2):
-      process = _factory(num_repeats=repeats).create(
+      process = _factory(num_rotations=repeats).create(
         tff.TensorType(np.float32, [32])
       )
       state = process.initialize()
@@ -201,13 +201,30 @@ class RotationErrorTest(parameterized.TestCase):
     ('nine', 9, ValueError, '9 (int)'),
     ('bool', True, TypeError, 'True (bool)'),
   )
-  def test_rejects_num_repeats(self, num_repeats, error, found):
+  def test_rejects_num_rotations(self, num_rotations, error, found):
     with self.assertRaisesWithLiteralMatch(
       error,
-      '`num_repeats` must be an int of at least 1 and at most 8, found'
+      '`num_rotations` must be an int of at least 1 and at most 8, found'
       f' {found}.',
     ):
-      _factory(num_repeats=num_repeats)
+      _factory(num_rotations=num_rotations)
+
+  def test_former_name_of_num_rotations_warns_and_works(self):
+    with self.assertWarnsRegex(
+      DeprecationWarning,
+      '^`num_repeats` is now `num_rotations`; the old name will be removed in'
+      ' 0.2.$',
+    ) as caught:
+      former = _factory(num_repeats=2, seed=5)
+    self.assertEndsWith(caught.filename, 'rotation_test.py')
+    value_type = tff.TensorType(np.float32, [32])
+    value = np.arange(32, dtype=np.float32)
+    outputs = []
+    for factory in (former, _factory(num_rotations=2, seed=5)):
+      process = factory.create(value_type)
+      outputs.append(process.next(process.initialize(), [value]))
+    np.testing.assert_array_equal(outputs[0].result, outputs[1].result)
+    self.assertEqual(outputs[0].state['settings']['num_repeats'], 2)
 
   @parameterized.named_parameters(
     ('negative', -1, ValueError, '-1 (int)'),

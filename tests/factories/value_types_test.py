@@ -29,7 +29,6 @@ class ValueTypesTest(absltest.TestCase):
         (tf.bfloat16, [2]),
       ],
     )
-    self.assertEqual(value_types.num_entries(_NESTED), 17)
 
   def test_single_tensor_is_one_leaf(self):
     tensor = tff.TensorType(np.float64, [2, 2])
@@ -43,7 +42,6 @@ class ValueTypesTest(absltest.TestCase):
   def test_empty_structure_has_no_leaves(self):
     empty = tff.to_type(collections.OrderedDict())
     self.assertEmpty(value_types.leaf_specs(empty))
-    self.assertEqual(value_types.num_entries(empty), 0)
     self.assertEqual(value_types.pack([], empty), collections.OrderedDict())
 
   def test_pack_undoes_flatten_and_keeps_containers(self):
@@ -63,10 +61,24 @@ class ValueTypesTest(absltest.TestCase):
     packed = value_types.pack([1.0, 2.0], value_type)
     self.assertEqual(packed, tff.structure.Struct.unnamed(1.0, 2.0))
 
-  def test_working_dtype(self):
-    for dtype in (tf.float16, tf.bfloat16, tf.float32):
-      self.assertEqual(value_types.working_dtype(dtype), tf.float32)
-    self.assertEqual(value_types.working_dtype(tf.float64), tf.float64)
+  def test_with_leaves_keeps_containers_and_changes_leaves(self):
+    specs = [tf.TensorSpec([i], tf.int32) for i in range(6)]
+    found = value_types.with_leaves(_NESTED, specs)
+    leaves = [tff.TensorType(np.int32, [i]) for i in range(6)]
+    expected = tff.to_type(factory_conformance.nested_value(*leaves))
+    tff.test.assert_types_identical(found, expected)
+    unnamed = tff.StructType([(None, np.float32), ('x', np.float32)])
+    found = value_types.with_leaves(unnamed, specs[:2])
+    expected = tff.StructType([(None, leaves[0]), ('x', leaves[1])])
+    tff.test.assert_types_identical(found, expected)
+
+  def test_with_leaves_makes_one_tensor_of_a_flattened_structure(self):
+    spec = tf.TensorSpec([7], tf.bfloat16)
+    for like in (None, tff.TensorType(np.float32, [3])):
+      self.assertEqual(
+        value_types.with_leaves(like, [spec]),
+        tff.TensorType(factory_conformance.BFLOAT16, [7]),
+      )
 
   def test_checks_accept_what_they_should(self):
     value_types.check_floats(_NESTED)

@@ -11,26 +11,20 @@ import tensorflow as tf
 from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg.numerics import fitting
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import stripes
 
-_STOCHASTIC = quantization.Rounding.STOCHASTIC
-_DITHER = quantization.Rounding.DITHER
+_STOCHASTIC = modes.Rounding.STOCHASTIC
+_DITHER = modes.Rounding.DITHER
 _DIM = 2**14
 _LADDER = 8e-10 * 8.0 ** np.arange(16)
 
 
 @functools.lru_cache(maxsize=None)
 def _traced(modulus, rounding):
-  def fit(raw, decoded, counts, bin_sizes, num_clients):
-    return fitting.fit(
-      raw,
-      decoded,
-      counts,
-      bin_sizes,
-      num_clients,
-      modulus=modulus,
-      rounding=rounding,
-    )
+  def fit(*parts):
+    sample = fitting.Sample(*parts)
+    return fitting.fit(sample, modulus=modulus, rounding=rounding)
 
   return tf.function(fit, autograph=False)
 
@@ -41,7 +35,7 @@ def _fit(versines, bin_sizes, num_clients, modulus, decoded=None, dim=_DIM):
   arguments = (
     versines,
     versines if decoded is None else decoded,
-    quantization.stripe_counts(dim),
+    stripes.stripe_counts(dim),
     bin_sizes,
     float(num_clients),
   )
@@ -119,7 +113,7 @@ class OrdinaryRoundTest(parameterized.TestCase):
   )
   def test_is_finite_for_every_input(self, value, clients, is_ladder):
     bin_sizes = _LADDER if is_ladder else np.full(16, 1e-30)
-    versines = value * quantization.stripe_counts(_DIM)
+    versines = value * stripes.stripe_counts(_DIM)
     for decoded in (None, versines, np.full(16, 1.0 * _DIM)):
       for dim in (_DIM, 0):
         fitted = _fit(versines, bin_sizes, clients, 16, decoded, dim)
@@ -152,40 +146,6 @@ class LadderTest(parameterized.TestCase):
       fitted = _fit(_versines(bins, modulus), _LADDER, 1, modulus)
       self.assertFalse(bool(fitted.is_blind))
       self.assertBetween(float(fitted.sum_stddev) / scale, 0.5, 1.6)
-
-
-class DecodeTest(parameterized.TestCase):
-  @parameterized.product(modulus=(16, 256), seed=(1, 2, 3))
-  def test_is_the_shrunk_posterior_mean(self, modulus, seed):
-    bin_sizes = np.full(16, 0.6)
-    bins = _sum_of_rounded(np.random.default_rng(seed), 5, bin_sizes, modulus)
-    fitted = _fit(_versines(bins, modulus), bin_sizes, 5, modulus)
-    found = fitting.decode(
-      tf.constant(bins), tf.constant(bin_sizes), fitted, modulus=modulus
-    ).numpy()
-    observed = float(fitted.observed_stddev[0])
-    gain = (float(fitted.sum_stddev) / observed) ** 2
-    period = modulus * 0.6
-    spread = max(observed / period, 0.02)
-    expected = gain * period * reference.posterior_mean(bins / modulus, spread)
-    inner = np.abs(bins) < modulus / 2 - 1
-    np.testing.assert_allclose(
-      found[inner], expected[inner], atol=2e-3 * observed
-    )
-
-  def test_blind_and_doubtful_stripes_decode_to_zero(self):
-    bins = tf.ones([4, 16], tf.float32)
-    count = tf.constant(False)
-    zero = tf.constant(0.0, tf.float64)
-    blind = fitting.WrappedNormalFit(
-      zero, tf.zeros([16], tf.float64), tf.constant(True), count
-    )
-    wide = fitting.WrappedNormalFit(
-      zero + 1.0, tf.fill([16], zero + 8.0), count, count
-    )
-    for fitted in (blind, wide):
-      found = fitting.decode(bins, tf.ones([16], tf.float64), fitted, modulus=8)
-      np.testing.assert_array_equal(found, np.zeros([4, 16]))
 
 
 if __name__ == '__main__':

@@ -13,13 +13,13 @@ import tensorflow as tf
 
 from tests import reference
 from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
 
-_STOCHASTIC = quantization.Rounding.STOCHASTIC
-_DITHER = quantization.Rounding.DITHER
-_POSTERIOR = quantization.Decoding.POSTERIOR_MEAN
-_CENTRED = quantization.Decoding.CENTRED
+_STOCHASTIC = modes.Rounding.STOCHASTIC
+_DITHER = modes.Rounding.DITHER
+_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
+_CENTRED = modes.Decoding.CENTRED
 
 
 def _float64(x):
@@ -55,32 +55,32 @@ class WrapErrorTest(parameterized.TestCase):
 
 
 @functools.lru_cache(maxsize=None)
-def _operation(rounding):
-  """`operation`, traced once for all counts and moduli."""
+def _operating_point(rounding):
+  """`operating_point`, traced once for all counts and moduli."""
   return tf.function(
-    lambda r, n, k: operating_point.operation(r, n, k, rounding),
+    lambda r, n, k: operating_point.operating_point(r, n, k, rounding),
     autograph=False,
   )
 
 
 @functools.lru_cache(maxsize=None)
-def _shortage(wrap_probability, rounding):
-  """`shortage`, traced once for all counts and moduli."""
+def _modulus_problems(wrap_probability, rounding):
+  """`modulus_problems`, traced once for all counts and moduli."""
   return tf.function(
-    lambda n, k: operating_point.shortage(
+    lambda n, k: operating_point.modulus_problems(
       n, k, wrap_probability, rounding, _POSTERIOR
     ),
     autograph=False,
   )
 
 
-class OperationTest(parameterized.TestCase):
+class OperatingPointTest(parameterized.TestCase):
   @parameterized.product(
     modulus=(4, 16, 256, 65536), num_clients=(1.0, 10.0, 1000.0)
   )
   def test_solves_its_equation(self, modulus, num_clients):
     half_periods = np.array([1.0, 3.0, 6.0])
-    found = _operation(_STOCHASTIC)(
+    found = _operating_point(_STOCHASTIC)(
       _float64(half_periods), _float64(num_clients), _float64(modulus)
     )
     for index, b in enumerate(found.bin_per_stddev.numpy()):
@@ -97,7 +97,7 @@ class OperationTest(parameterized.TestCase):
       )
 
   def test_closed_form_where_the_rounding_variance_is_constant(self):
-    found = operating_point.operation(
+    found = operating_point.operating_point(
       _float64(4.0), _float64(10.0), 256, _STOCHASTIC
     )
     expected = 8.0 / math.sqrt(256**2 - 64.0 * 10 / 6)
@@ -105,12 +105,14 @@ class OperationTest(parameterized.TestCase):
 
   @parameterized.product(modulus=(2, 3, 16, 256), num_clients=(1.0, 100.0))
   def test_dither_keeps_clients_half_a_bin_wide(self, modulus, num_clients):
-    found = _operation(_DITHER)(
+    found = _operating_point(_DITHER)(
       _float64([0.5, 3.0, 9.0]), _float64(num_clients), _float64(modulus)
     )
     spreads = 1 / (found.bin_per_stddev.numpy() * math.sqrt(num_clients))
     self.assertTrue(np.all(spreads > 0.5 - 1e-9))
-    self.assertTrue(np.all(found.half_period.numpy() <= [0.51, 3.01, 9.01]))
+    self.assertTrue(
+      np.all(found.half_period_stddevs.numpy() <= [0.51, 3.01, 9.01])
+    )
 
 
 class BestTest(parameterized.TestCase):
@@ -131,7 +133,7 @@ class BestTest(parameterized.TestCase):
     alpha = planning.optimal_wrap_probability(
       num_clients=num_clients, modulus=modulus, decoding=_CENTRED, drift=0.0
     )
-    half_period = operating_point.half_period_for(alpha)
+    half_period = operating_point.normal_quantile(alpha)
     # The error is flat around its least, to which the grid is 0.05 wide.
     self.assertLess(abs(half_period - best.x), 0.08)
     beta = num_clients / 6 / modulus**2
@@ -165,8 +167,8 @@ class BestTest(parameterized.TestCase):
 
   @parameterized.product(modulus=(2, 3, 4, 7, 2**30), num_clients=(1, 10**6))
   def test_extremes_are_finite(self, modulus, num_clients):
-    for rounding in quantization.Rounding:
-      for decoding in quantization.Decoding:
+    for rounding in modes.Rounding:
+      for decoding in modes.Decoding:
         options = dict(
           num_clients=num_clients,
           modulus=modulus,
@@ -207,9 +209,9 @@ class BoundTest(parameterized.TestCase):
       np.testing.assert_allclose(more, error, rtol=0.1)
 
 
-class ShortageTest(parameterized.TestCase):
+class ModulusProblemsTest(parameterized.TestCase):
   def _reasons(self, num_clients, modulus, alpha=None, rounding=_STOCHASTIC):
-    found = _shortage(alpha, rounding)(
+    found = _modulus_problems(alpha, rounding)(
       _float64(float(num_clients)), _float64(float(modulus))
     )
     return tuple(bool(reason) for reason in found)
@@ -232,7 +234,7 @@ class ShortageTest(parameterized.TestCase):
   def test_dither_needs_clients_a_bin_wide(self):
     self.assertFalse(self._reasons(1, 4, rounding=_DITHER)[2])
     for num_clients in (2, 10, 100):
-      r = operating_point.half_period_for(
+      r = operating_point.normal_quantile(
         planning.optimal_wrap_probability(
           num_clients=num_clients, modulus=64, rounding=_DITHER, drift=0.0
         )

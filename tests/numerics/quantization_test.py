@@ -1,6 +1,9 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import itertools
+import math
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -9,78 +12,92 @@ import tensorflow as tf
 from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import stripes
 
-_STOCHASTIC = quantization.Rounding.STOCHASTIC
-_DITHER = quantization.Rounding.DITHER
-_ONES = tf.ones([quantization.NUM_STRIPES])
+_ONES = tf.ones([stripes.NUM_STRIPES])
+_NUM = 2**20
 
 
 def _seed(*numbers):
   return tf.constant(numbers, tf.int64)
 
 
-class StripesTest(parameterized.TestCase):
-  @parameterized.parameters((), (1,), (15,), (16,), (17,), (3, 11), (2, 0))
-  def test_stripes_and_back(self, *shape):
-    x = tf.reshape(tf.range(float(np.prod(shape))), shape)
-    rows = quantization.to_stripes(x)
-    self.assertEqual(rows.shape[1], quantization.NUM_STRIPES)
-    back = quantization.from_stripes(rows, x.shape)
-    np.testing.assert_array_equal(back, x)
-
-  @parameterized.parameters(0, 1, 16, 37, 1000)
-  def test_counts_are_those_of_the_flat_index(self, size):
-    expected = np.bincount(np.arange(size) % 16, minlength=16)
-    np.testing.assert_array_equal(quantization.stripe_counts(size), expected)
+def _offsets(seed, num=_NUM, dtype=tf.float32):
+  seed = np.array([seed, 3], np.int64)
+  return quantization.uniform_offsets(num, seed, dtype).numpy()
 
 
-class DitherSeedTest(parameterized.TestCase):
-  _LADDER = tf.constant(8.0 ** np.arange(quantization.NUM_STRIPES))
+def _encode_by_definition(values, offsets, modulus):
+  """`encode` for bins of size 1, in Python ints; None where unreadable."""
+  residues = []
+  for value, offset in zip(values.tolist(), offsets.tolist()):
+    if not abs(value) < quantization.max_client_bins(modulus):
+      residues.append(None)
+      continue
+    floor = math.floor(value)
+    residues.append((floor + (offset < value - floor)) % modulus)
+  return residues
 
-  def _seed_of(self, *leaves, bin_sizes=_LADDER, shared=(1, 2)):
-    leaves = [tf.convert_to_tensor(leaf) for leaf in leaves]
-    found = quantization.dither_seed(leaves, bin_sizes, _seed(*shared))
-    self.assertEqual(found.dtype, tf.int64)
-    return tuple(found.numpy().tolist())
 
-  def test_ordinary_rounds_share_the_seed_of_the_round(self):
-    for leaf in (1.0, [2.0, 3.0]):
-      found = self._seed_of(leaf, bin_sizes=0.5 * _ONES)
-      self.assertEqual(found, (1, 2))
+class ModulusTest(parameterized.TestCase):
+  @parameterized.parameters(
+    (2, 1, tf.int32),
+    (3, 2, tf.int64),
+    (256, 8, tf.int32),
+    (257, 9, tf.int64),
+    (2**30, 30, tf.int32),
+  )
+  def test_bits_of_a_residue_and_dtype_of_a_sum(self, modulus, bits, dtype):
+    self.assertEqual(quantization.num_bits(modulus), bits)
+    self.assertEqual(quantization.sum_dtype(modulus), dtype)
+    is_power = quantization.is_power_of_two(modulus)
+    self.assertEqual(is_power, modulus == 2**bits)
 
-  def test_calibrations_derive_a_seed_from_round_and_values(self):
-    values = np.arange(5.0)
-    # The least change there is, and other ways to differ.
-    nearby = values.copy()
-    nearby[3] = np.nextafter(nearby[3], 9)
-    seeds = [
-      self._seed_of(values),
-      self._seed_of(values, shared=(1, 3)),
-      self._seed_of(nearby),
-      self._seed_of(values[::-1].copy()),
-      self._seed_of(values, values),
-      self._seed_of(values, nearby),
-      self._seed_of(nearby, values),
-    ]
-    self.assertLen(set(seeds), len(seeds))
-    self.assertNotIn((1, 2), seeds)
-    self.assertEqual(self._seed_of(values), seeds[0])
 
-  @parameterized.parameters(tf.float16, tf.bfloat16, tf.float32, tf.float64)
-  def test_every_dtype_and_shape(self, dtype):
-    found = {
-      self._seed_of(tf.cast(tf.fill(shape, number), dtype))
-      for shape in ([], [1, 3], [0])
-      for number in (1.0, 2.0)
-    }
-    self.assertLen(found, 5)  # Two tensors without entries are equal.
+class OffsetsTest(parameterized.TestCase):
+  @parameterized.product(seed=[1, 2, 3], dtype=[tf.float32, tf.float64])
+  def test_offsets_are_uniform(self, seed, dtype):
+    offsets = _offsets(seed, dtype=dtype)
+    self.assertEqual(offsets.dtype, dtype.as_numpy_dtype)
+    self.assertGreaterEqual(offsets.min(), 0.0)
+    self.assertLess(offsets.max(), 1.0)
+    limit = stat_checks.chi_square_tolerance(255)
 
-  def test_only_ordinary_rounds_have_dither_to_subtract(self):
-    n = tf.constant(7.0, tf.float64)
-    for bins, expected in ((self._LADDER, 0.0), (_ONES, 7.0)):
-      found = quantization.dithered_clients(n, bins)
-      self.assertEqual(float(found), expected)
-      self.assertEqual(found.dtype, n.dtype)
+    def statistic(values):
+      counts = np.histogram(values, bins=256, range=(0, 1))[0]
+      return stat_checks.chi_square_statistic(counts, len(values) / 256)
+
+    # Also near 0, where values far below one bin are decided.
+    self.assertLess(statistic(offsets), limit)
+    small = offsets[offsets < 2**-6] * 2**6
+    self.assertLess(statistic(small), limit)
+    self.assertGreater(statistic(offsets**1.05), limit)  # Negative control.
+
+  @parameterized.parameters(1, 2, 3)
+  def test_offsets_of_one_word_are_uncorrelated(self, seed):
+    quarters = np.reshape(_offsets(seed), [4, -1]).astype(np.float64)
+    tolerance = stat_checks.z_for(6) * stat_checks.correlation_error(_NUM // 4)
+    for one, two in itertools.combinations(quarters, 2):
+      self.assertLess(abs(np.corrcoef(one, two)[0, 1]), tolerance)
+      # Nor are the decisions of two equal values.
+      decisions = np.corrcoef(one < 0.3, two < 0.3)[0, 1]
+      self.assertLess(abs(decisions), tolerance)
+    # Negative control: one word in 30 used twice.
+    reused = np.where(np.arange(_NUM // 4) % 30 == 0, quarters[0], quarters[1])
+    correlation = np.corrcoef(quarters[0], reused)[0, 1]
+    self.assertGreater(correlation, tolerance)
+
+  def test_pairs_fill_the_square_evenly(self):
+    quarters = np.reshape(_offsets(4), [4, -1])
+    limit = stat_checks.chi_square_tolerance(32 * 32 - 1)
+    for one, two in itertools.combinations(quarters, 2):
+      counts = np.histogram2d(one, two, bins=32, range=[[0, 1], [0, 1]])[0]
+      statistic = stat_checks.chi_square_statistic(counts, one.size / 32**2)
+      self.assertLess(statistic, limit)
+
+  @parameterized.parameters(1, 2, 3, 4, 5, 1001)
+  def test_any_number_can_be_drawn(self, num):
+    self.assertEqual(_offsets(1, num).shape, (num,))
 
 
 class EncodeTest(parameterized.TestCase):
@@ -176,9 +193,88 @@ class EncodeTest(parameterized.TestCase):
       self.assertEqual(residues.dtype, tf.int32)
 
 
-class DecodeTest(parameterized.TestCase):
+class FloatArithmeticTest(parameterized.TestCase):
+  @parameterized.product(
+    value=[1e-5, 0.01, 0.5, -0.3, 100.25, 2.0**20 + 0.375],
+    modulus=[256, 1000, 2**30],
+    seed=[1, 2, 3],
+  )
+  def test_is_unbiased(self, value, modulus, seed):
+    residues = quantization.encode(
+      tf.fill([_NUM], tf.constant(value)),
+      _ONES,
+      np.array([seed, 1], np.int64),
+      modulus=modulus,
+    )
+    floor = math.floor(value)
+    ups = (residues.numpy().astype(np.int64) - floor) % modulus
+    self.assertLessEqual(ups.max(), 1)
+    fraction = float(np.float32(value)) - floor
+    error = stat_checks.proportion_error(fraction, _NUM)
+    self.assertTrue(stat_checks.is_near(ups.mean(), fraction, error))
+
+  @parameterized.product(
+    modulus=[2, 3, 255, 256, 12_289, 10**6, 2**21 + 1, 10**9, 2**30],
+    dtype=[np.float32, np.float64],
+  )
+  def test_equals_its_definition_at_every_scale(self, modulus, dtype):
+    seed = np.array([5, 6], np.int64)
+    rng = np.random.default_rng(7)
+    # Up to 2^22 bins the whole tensor takes the fast way, beyond another one.
+    for scale in (1e-3, 1.0, 30.0, modulus / 8, 2.0**22, 2.0**29, 1e12):
+      values = (rng.normal(size=480) * scale).astype(dtype)
+      residues = quantization.encode(
+        tf.constant(values),
+        _ONES,
+        seed,
+        modulus=modulus,
+      ).numpy()
+      offsets = quantization.uniform_offsets(
+        values.size, seed, tf.as_dtype(dtype)
+      ).numpy()
+      expected = _encode_by_definition(values, offsets, modulus)
+      for residue, wanted in zip(residues.tolist(), expected):
+        self.assertBetween(residue, 0, modulus - 1)
+        if wanted is not None:
+          self.assertEqual(residue, wanted)
+
+  def test_one_unreadable_entry_changes_no_other(self):
+    seed = np.array([5, 6], np.int64)
+    values = np.random.default_rng(8).normal(size=480).astype(np.float32)
+
+    def encode():
+      return quantization.encode(
+        tf.constant(values), _ONES, seed, modulus=255
+      ).numpy()
+
+    plain = encode()
+    for bad in (np.nan, np.inf, -1e30):
+      values[17] = bad
+      residues = encode()
+      self.assertBetween(residues[17], 0, 254)
+      residues[17] = plain[17]
+      np.testing.assert_array_equal(residues, plain)
+
+  @parameterized.parameters(3, 5, 255, 999, 65_535, 2**20 + 7, 2**21)
+  def test_float_reduction_is_exact_over_its_whole_range(self, modulus):
+    limit = 2**21
+    integers = np.arange(-limit, limit + 1)
+    reduced = quantization._reduce_whole(
+      tf.constant(integers, tf.float32), modulus
+    )
+    np.testing.assert_array_equal(reduced, integers % modulus)
+
+
+class CentreTest(parameterized.TestCase):
+  @parameterized.parameters(2, 3, 4, 255, 256)
+  def test_is_the_nearest_of_the_class_and_ties_are_negative(self, modulus):
+    centred = quantization.centre(tf.range(modulus), modulus).numpy()
+    np.testing.assert_array_equal(centred % modulus, np.arange(modulus))
+    self.assertEqual(centred.min(), -(modulus // 2))
+    self.assertEqual(centred.max(), (modulus - 1) // 2)
+
   @parameterized.parameters(2, 3, 4, 7, 256, 999, 2**30)
-  def test_centre_is_the_nearest_to_zero(self, modulus):
+  def test_is_the_nearest_to_zero(self, modulus):
     residues = np.unique(
       np.clip(
         np.r_[0:4, modulus // 2 - 2 : modulus // 2 + 3, modulus - 3 : modulus],
@@ -189,87 +285,6 @@ class DecodeTest(parameterized.TestCase):
     found = quantization.centre(tf.constant(residues, tf.int32), modulus)
     expected = [reference.centre(int(r), modulus) for r in residues]
     np.testing.assert_array_equal(found, expected)
-
-  @parameterized.product(
-    num_clients=(1, 2, 7), modulus=(64, 1000), dtype=(tf.float32, tf.float64)
-  )
-  def test_dither_errs_by_a_twelfth_and_repeats(
-    self, num_clients, modulus, dtype
-  ):
-    size = 2**14
-    rng = np.random.default_rng(num_clients)
-    values = rng.normal(0, 2.0, (num_clients, size)).astype(
-      dtype.as_numpy_dtype
-    )
-    seed = _seed(8, 9)
-    total = sum(
-      quantization.encode(tf.constant(v), _ONES, seed, modulus=modulus).numpy()
-      for v in values
-    )
-
-    def decode(decoding_seed):
-      rows = quantization.centred_bins(
-        tf.constant(total % modulus, tf.int32),
-        decoding_seed,
-        tf.constant(float(num_clients), tf.float64),
-        modulus=modulus,
-        rounding=_DITHER,
-        dtype=dtype,
-      )
-      return quantization.from_stripes(rows, tf.TensorShape([size])).numpy()
-
-    errors = decode(seed) - values.sum(axis=0)
-    expected = num_clients / 12
-    # One uniform error has an excess kurtosis of -1.2; a sum has less.
-    tolerance = stat_checks.Z * stat_checks.variance_error(expected, size)
-    self.assertLess(abs(np.mean(errors**2) - expected), tolerance)
-    mean_tolerance = stat_checks.Z * stat_checks.mean_error(
-      np.sqrt(expected), size
-    )
-    self.assertLess(abs(np.mean(errors)), mean_tolerance)
-    np.testing.assert_array_equal(decode(seed), decode(seed))
-    # Negative control: another seed's offsets leave the dither in.
-    wrong = decode(_seed(8, 10)) - values.sum(axis=0)
-    self.assertGreater(np.mean(wrong**2) - expected, tolerance)
-
-  def test_one_dithered_client_errs_uniformly_whatever_its_value(self):
-    size = 2**14
-    for value in (0.0, 0.25, 0.5, -3.9):
-      seed = _seed(5, int(value * 100))
-      residues = quantization.encode(
-        tf.fill([size], value), _ONES, seed, modulus=256
-      )
-      rows = quantization.centred_bins(
-        residues,
-        seed,
-        tf.constant(1.0, tf.float64),
-        modulus=256,
-        rounding=_DITHER,
-        dtype=tf.float32,
-      )
-      errors = tf.reshape(rows, [-1]).numpy() - value
-      self.assertLessEqual(np.abs(errors).max(), 0.5 + 1e-5)
-      counts, _ = np.histogram(errors, bins=32, range=(-0.50001, 0.50001))
-      self.assertLess(
-        stat_checks.chi_square_statistic(counts, size / 32),
-        stat_checks.chi_square_tolerance(31),
-      )
-
-  def test_stochastic_decoding_ignores_seed_and_client_count(self):
-    residues = tf.constant([0, 1, 127, 128, 255])
-    found = [
-      quantization.centred_bins(
-        residues,
-        _seed(s, 0),
-        tf.constant(n, tf.float64),
-        modulus=256,
-        rounding=_STOCHASTIC,
-        dtype=tf.float32,
-      ).numpy()[0, :5]
-      for s, n in ((1, 1.0), (2, 50.0))
-    ]
-    np.testing.assert_array_equal(found[0], [0, 1, 127, -128, -1])
-    np.testing.assert_array_equal(found[0], found[1])
 
 
 if __name__ == '__main__':

@@ -8,10 +8,12 @@ import tensorflow as tf
 
 from tests import reference
 from tests import stat_checks
+from tff_autotune_secagg.numerics import dither
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import rounding_noise
 
-_DITHER = quantization.Rounding.DITHER
+_DITHER = modes.Rounding.DITHER
 _SPREADS = (1e-6, 1e-3, 0.05, 0.2, 0.249, 0.251, 0.4, 1.0, 3.0)
 
 
@@ -51,7 +53,7 @@ class VarianceTest(parameterized.TestCase):
       self.assertAlmostEqual(float(found), n / 12)
 
   def test_clients_half_a_bin_apart_add_no_coherent_dither(self):
-    spread = _float64(rounding_noise.MIN_DITHER_SPREAD)
+    spread = _float64(dither.MIN_CLIENT_STDDEV_BINS)
     found = rounding_noise.decoded_variance(spread, _float64(1000.0), _DITHER)
     self.assertLess(abs(float(found) * 12 - 1), 0.05)
     less = rounding_noise.decoded_variance(
@@ -84,7 +86,7 @@ class SampledVarianceTest(parameterized.TestCase):
       self.assertGreater(abs(np.mean(errors**2) - 1 / 6), 2 * tolerance)
 
 
-class RemoveRoundingTest(parameterized.TestCase):
+class StddevWithoutRoundingTest(parameterized.TestCase):
   @parameterized.product(
     num_clients=(1.0, 10.0, 1000.0),
     signal=(1e-5, 1e-3, 0.1, 1.0, 1e3),
@@ -94,7 +96,7 @@ class RemoveRoundingTest(parameterized.TestCase):
       signal / np.sqrt(num_clients)
     )
     observed = np.sqrt(signal**2 + noise)
-    found = rounding_noise.remove_rounding(
+    found = rounding_noise.stddev_without_rounding(
       _float64(observed), _float64(num_clients)
     )
     # The approximation below a quarter of a bin is good to 1e-3.
@@ -103,59 +105,13 @@ class RemoveRoundingTest(parameterized.TestCase):
   def test_ends(self):
     observed = _float64([0.0, 1e-40, 1e-12, 1e12])
     for n in (0.0, 1.0, 1e4):
-      found = rounding_noise.remove_rounding(observed, _float64(n)).numpy()
+      found = rounding_noise.stddev_without_rounding(
+        observed, _float64(n)
+      ).numpy()
       self.assertTrue(np.all(np.isfinite(found)))
       self.assertTrue(np.all(found <= observed.numpy()))
       self.assertEqual(found[0], 0.0)
       np.testing.assert_allclose(found[3], 1e12, rtol=1e-9)
-
-
-class DitheredSpreadTest(parameterized.TestCase):
-  def _mean_versine(self, spread, num_clients, modulus, num_entries, rng):
-    offsets = rng.random(num_entries)
-    total = np.zeros(num_entries)
-    for _ in range(num_clients):
-      total += np.floor(rng.normal(0, spread, num_entries) + offsets)
-    versines = 2 * np.sin(np.pi * total / modulus) ** 2
-    return versines.mean(), versines.std() / np.sqrt(num_entries)
-
-  @parameterized.product(
-    case=((2, 16), (10, 64), (100, 256), (100, 100)), seed=(1, 2, 3)
-  )
-  def test_finds_the_spread_of_sampled_clients(self, case, seed):
-    num_clients, modulus = case
-    spreads = np.array([0.01, 0.1, 0.3])
-    rng = np.random.default_rng(seed)
-    versines = np.array(
-      [self._mean_versine(s, num_clients, modulus, 10000, rng) for s in spreads]
-    )
-    # Spreads whose versines are 5 standard errors away hold the true one.
-    steps = stat_checks.Z * np.array([[-1.0], [0.0], [1.0]])
-    bounds = np.maximum(versines[:, 0] + steps * versines[:, 1], 0.0)
-    invert = tf.function(rounding_noise.dithered_spread, autograph=False)
-    low, found, high = np.reshape(
-      invert(
-        _float64(np.reshape(bounds, [-1])),
-        _float64(float(num_clients)),
-        modulus,
-      ),
-      [3, 3],
-    )
-    self.assertTrue(np.all((low < spreads) & (spreads < high)))
-    self.assertTrue(np.all((low < found) & (found < high)))
-    # Negative control: but for the rarest events the intervals are small.
-    self.assertTrue(np.all(high[1:] < 3 * low[1:]))
-
-  def test_ends(self):
-    invert = tf.function(rounding_noise.dithered_spread, autograph=False)
-    for n in (1.0, 1e3):
-      for modulus in (2, 3, 2**30):
-        found = invert(
-          _float64([0.0, 1e-18, 1.0, 2.0]), _float64(n), modulus
-        ).numpy()
-        self.assertTrue(np.all(np.isfinite(found)))
-        self.assertEqual(found[0], 0.0)
-        self.assertTrue(np.all(np.diff(found) >= 0))
 
 
 if __name__ == '__main__':

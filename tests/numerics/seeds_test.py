@@ -1,6 +1,5 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of `_round_seed`."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -13,7 +12,7 @@ from tff_autotune_secagg.numerics import seeds
 class PrivateSeedTest(absltest.TestCase):
   def test_differs_by_call_and_trace_even_under_a_global_seed(self):
     """Two runs of a global seed; tf.random.uniform, the control, repeats."""
-    seeds, controls = [], []
+    found, controls = [], []
     for _ in range(2):
       tf.random.set_seed(5)
 
@@ -24,9 +23,9 @@ class PrivateSeedTest(absltest.TestCase):
 
       for _ in range(3):
         seed, control = draw()
-        seeds.append(tuple(seed.numpy().tolist()))
+        found.append(tuple(seed.numpy().tolist()))
         controls.append(int(control))
-    self.assertLen(set(seeds), 6)
+    self.assertLen(set(found), 6)
     self.assertEqual(controls[:3], controls[3:])
     self.assertEqual(seed.dtype, tf.int64)
     self.assertEqual(seed.shape, [2])
@@ -42,14 +41,14 @@ class PrivateSeedTest(absltest.TestCase):
 class StateTest(parameterized.TestCase):
   def test_rounds_have_seeds_of_their_own_and_repeat_from_a_state(self):
     state = seeds.initial_state(7, seeds.ROTATION_STREAM)
-    seeds = []
+    found = []
     for number in range(4):
       self.assertEqual(int(state['round']), number)
       seed = seeds.round_seed(state)
       np.testing.assert_array_equal(seed, seeds.round_seed(state))
-      seeds.append(tuple(seed.numpy().tolist()))
+      found.append(tuple(seed.numpy().tolist()))
       state = seeds.next_state(state)
-    self.assertLen(set(seeds), 4)
+    self.assertLen(set(found), 4)
     self.assertEqual(state['seed'].dtype, tf.int64)
     self.assertEqual(state['round'].dtype, tf.int64)
 

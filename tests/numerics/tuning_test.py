@@ -6,18 +6,20 @@ import math
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+from scipy import optimize
 from scipy import stats
 import tensorflow as tf
 
+from tests import reference
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.numerics import fitting
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import tuning
 
-_STOCHASTIC = quantization.Rounding.STOCHASTIC
-_DITHER = quantization.Rounding.DITHER
-_POSTERIOR = quantization.Decoding.POSTERIOR_MEAN
-_CENTRED = quantization.Decoding.CENTRED
+_STOCHASTIC = modes.Rounding.STOCHASTIC
+_DITHER = modes.Rounding.DITHER
+_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
+_CENTRED = modes.Decoding.CENTRED
 
 
 def _fitted(sum_stddev=1.0, observed=None, is_blind=False, is_zero=False):
@@ -120,17 +122,57 @@ class RuleTest(parameterized.TestCase):
     found, _ = _next(tuner, _state(), _fitted(1.0, 1e12), clients)
     self.assertLess(found, 100.0)
     for decoding in (_POSTERIOR, _CENTRED):
-      self.assertTrue(
-        bool(
-          tuning.modulus_is_too_small(
-            tf.constant(clients, tf.float64),
-            modulus=modulus,
-            wrap_probability=alpha,
-            rounding=rounding,
-            decoding=decoding,
-          )
-        )
+      tuner = tuning.WrappedNormalTuner(
+        modulus=modulus,
+        wrap_probability=alpha,
+        rounding=rounding,
+        decoding=decoding,
       )
+      is_too_small = tuner.modulus_is_too_small(
+        tf.constant(clients, tf.float64)
+      )
+      self.assertTrue(bool(is_too_small))
+
+  @parameterized.parameters(
+    (16, 1, 0.1, _STOCHASTIC, _POSTERIOR),
+    (64, 10, 0.1, _STOCHASTIC, _POSTERIOR),
+    (256, 10, 0.0, _STOCHASTIC, _CENTRED),
+    (256, 30, 0.3, _STOCHASTIC, _POSTERIOR),
+    (256, 10, 0.1, _DITHER, _POSTERIOR),
+    (4096, 100, 0.1, _DITHER, _CENTRED),
+  )
+  def test_automatic_bins_are_the_numerically_best_ones(
+    self, modulus, clients, drift, rounding, decoding
+  ):
+    tuner = tuning.WrappedNormalTuner(
+      modulus=modulus, rounding=rounding, decoding=decoding, drift=drift
+    )
+
+    def error(log_bin):
+      return reference.drifted_error(
+        math.exp(log_bin),
+        num_clients=clients,
+        modulus=modulus,
+        drift=drift,
+        is_dither=rounding is _DITHER,
+        is_centred=decoding is _CENTRED,
+      )
+
+    guess = math.log(8 / modulus)
+    best = optimize.minimize_scalar(
+      error, bounds=(guess - 1.5, guess + 1.5), method='bounded'
+    )
+    # Twice as large a sum wants twice the bin.
+    for size in (1.0, 2.0):
+      found, _ = _next(tuner, _state(), _fitted(size), float(clients))
+      found = math.log(found / size)
+      # Its candidates for half the period are 0.05 standard deviations apart,
+      # which is 1 % of the bin or less, and an error near its minimum is flat.
+      self.assertLess(abs(found - best.x), 0.012)
+      self.assertLess(error(found), 1.001 * best.fun)
+      # Negative control: bins 5 % off are told apart.
+      for other in (found - 0.05, found + 0.05):
+        self.assertGreater(error(other), 1.01 * best.fun)
 
   @parameterized.product(rounding=(_STOCHASTIC, _DITHER), clients=(1.0, 30.0))
   def test_automatic_bins_have_the_planned_wrap_probability(
@@ -179,50 +221,75 @@ class TooSmallTest(parameterized.TestCase):
     (4, 1.0, _DITHER, False),
   )
   def test_automatic(self, modulus, clients, rounding, expected):
-    found = tuning.modulus_is_too_small(
-      tf.constant(clients, tf.float64),
-      modulus=modulus,
-      rounding=rounding,
-      decoding=_POSTERIOR,
-    )
-    self.assertEqual(bool(found), expected)
-
-
-class ReportTest(parameterized.TestCase):
-  def test_wrap_probability_is_the_mean_tail(self):
-    bins = tf.constant(np.linspace(0.01, 0.03, 16))
-    found = tuning.wrap_probability(_fitted(1.0), bins, 256)
-    expected = np.mean(2 * stats.norm.sf(128 * bins.numpy()))
-    np.testing.assert_allclose(float(found), expected, rtol=1e-9)
-    blind = tuning.wrap_probability(_fitted(0.0, is_blind=True), bins, 256)
-    self.assertEqual(float(blind), 1.0)
-
-  @parameterized.parameters(_POSTERIOR, _CENTRED)
-  def test_round_error_is_the_planners_at_the_planned_bin(self, decoding):
-    tuner = tuning.WrappedNormalTuner(modulus=256, decoding=decoding)
-    size, _ = _next(tuner, _state(), _fitted())
-    observed = math.sqrt(1.0 + 10 / 6 * size**2)
-    found = tuning.round_nmse(
-      _fitted(1.0, observed),
-      tf.constant(np.full(16, size)),
-      256,
-      decoding,
-    )
-    expected = planning.predicted_nmse(
-      num_clients=10, modulus=256, decoding=decoding
-    )
-    np.testing.assert_allclose(float(found), expected, rtol=1e-3)
-
-  def test_round_error_of_blind_and_zero_rounds(self):
-    bins = tf.ones([16], tf.float64)
-    for fitted, expected in (
-      (_fitted(0.0, is_blind=True), 1.0),
-      (_fitted(0.0, is_zero=True), 0.0),
-      (_fitted(0.0, 2.0), 1.0),  # Residues that rounding alone explains.
+    num_clients = tf.constant(clients, tf.float64)
+    options = dict(modulus=modulus, rounding=rounding, decoding=_POSTERIOR)
+    # A fixed bin size may serve, but the best one would not: flagged as well.
+    for tuner in (
+      tuning.WrappedNormalTuner(**options),
+      tuning.FixedBinSize(bin_size=0.1, **options),
     ):
-      for decoding in (_POSTERIOR, _CENTRED):
-        found = tuning.round_nmse(fitted, bins, 256, decoding)
-        self.assertEqual(float(found), expected)
+      found = tuner.modulus_is_too_small(num_clients)
+      self.assertEqual(bool(found), expected)
+
+
+class FixedBinSizeTest(parameterized.TestCase):
+  def test_has_one_bin_size_and_no_state(self):
+    tuner = tuning.FixedBinSize(bin_size=0.25, modulus=17, rounding=_DITHER)
+    self.assertEqual(
+      (tuner.modulus, tuner.rounding, tuner.decoding), (17, _DITHER, _CENTRED)
+    )
+    state = tuner.initial_state()
+    self.assertEmpty(state)
+    for fitted in (_fitted(300.0), _fitted(0.0, is_blind=True)):
+      state = tuner.next_state(state, fitted, tf.constant(3.0, tf.float64))
+      self.assertEmpty(state)
+      bins = tuner.bin_sizes(state)
+      self.assertEqual(bins.dtype, tf.float32)
+      np.testing.assert_array_equal(bins, np.full(16, 0.25))
+      self.assertEqual(float(tuner.reported_bin_size(state)), 0.25)
+
+  @parameterized.named_parameters(
+    ('zero', 0.0, ValueError, '0.0 (float)'),
+    ('negative', -1.0, ValueError, '-1.0 (float)'),
+    ('nan', float('nan'), ValueError, 'nan (float)'),
+    ('infinite', float('inf'), ValueError, 'inf (float)'),
+    ('too_small', 1e-31, ValueError, '1e-31 (float)'),
+    ('bool', True, TypeError, 'True (bool)'),
+    ('text', '0.1', TypeError, "'0.1' (str)"),
+    ('none', None, TypeError, 'None (NoneType)'),
+  )
+  def test_rejects_bin_size(self, bin_size, error, found):
+    with self.assertRaisesWithLiteralMatch(
+      error,
+      '`bin_size` must be a finite number of at least 1e-30 and at most 1e+30,'
+      f' found {found}.',
+    ):
+      tuning.FixedBinSize(bin_size=bin_size, modulus=16)
+
+  def test_rejects_rounding_and_decoding(self):
+    for tuner_class, arguments in (
+      (tuning.FixedBinSize, dict(bin_size=1.0)),
+      (tuning.WrappedNormalTuner, {}),
+    ):
+      with self.assertRaisesWithLiteralMatch(
+        TypeError,
+        '`rounding` must be one of Rounding.STOCHASTIC, Rounding.DITHER, found'
+        " 'dither' (str).",
+      ):
+        tuner_class(**arguments, modulus=16, rounding='dither')
+      with self.assertRaisesWithLiteralMatch(
+        TypeError,
+        '`decoding` must be one of Decoding.POSTERIOR_MEAN, Decoding.CENTRED,'
+        ' found None (NoneType).',
+      ):
+        tuner_class(**arguments, modulus=16, decoding=None)
+
+  def test_only_a_fixed_bin_size_centres_lost_rounds(self):
+    self.assertTrue(
+      tuning.FixedBinSize(bin_size=1.0, modulus=4).centres_lost_rounds
+    )
+    tuner = tuning.WrappedNormalTuner(modulus=4, decoding=_CENTRED)
+    self.assertFalse(tuner.centres_lost_rounds)
 
 
 if __name__ == '__main__':

@@ -16,7 +16,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-import tff_autotune_secagg as tas
+import tff_autotune_secagg as autotune
 
 _WIDE = 2**20
 # Twice the prediction is 30 standard errors of an error of 1024 entries.
@@ -80,7 +80,7 @@ def _nmse(result, truth):
 
 @functools.lru_cache(maxsize=None)
 def _sum_process():
-  factory = tas.AutotunedSecureSumFactory(modulus=_WIDE, seed=1)
+  factory = autotune.AutotunedSecureSumFactory(modulus=_WIDE, seed=1)
   return factory.create(_STRUCTURE_TYPE)
 
 
@@ -272,7 +272,7 @@ def _scaled(value, factor):
 
 @functools.lru_cache(maxsize=None)
 def _mean_process(zeroing):
-  factory = tas.autotuned_secure_aggregator(
+  factory = autotune.autotuned_secure_aggregator(
     modulus=_WIDE, zeroing=zeroing, seed=1
   )
   half = tff.TensorType(np.float16, [512])
@@ -424,7 +424,7 @@ class ZeroingTest(_StateChecks):
 
 class ScalarTest(_StateChecks):
   def test_bad_scalars_do_not_touch_the_mean_of_good_ones(self):
-    factory = tas.autotuned_secure_aggregator(
+    factory = autotune.autotuned_secure_aggregator(
       modulus=_WIDE, zeroing=False, weighted=False, seed=1
     )
     process = factory.create(tff.TensorType(np.float32))
@@ -445,8 +445,8 @@ class DitherTest(_StateChecks):
   """Dither is taken off for those clients only who added it."""
 
   def test_rejected_and_silent_clients_leave_no_dither(self):
-    factory = tas.autotuned_secure_aggregator(
-      zeroing=False, seed=1, rounding=tas.Rounding.DITHER
+    factory = autotune.autotuned_secure_aggregator(
+      zeroing=False, seed=1, rounding=autotune.Rounding.DITHER
     )
     process = factory.create(tff.TensorType(np.float32, [1024]), _WEIGHT_TYPE)
     rng = np.random.default_rng(14)

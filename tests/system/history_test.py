@@ -11,10 +11,10 @@ import numpy as np
 from experiments.error_table import sum_simulation
 from tests import stat_checks
 from tff_autotune_secagg import planning
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import modes
 
-_STOCHASTIC = quantization.Rounding.STOCHASTIC
-_DITHER = quantization.Rounding.DITHER
+_STOCHASTIC = modes.Rounding.STOCHASTIC
+_DITHER = modes.Rounding.DITHER
 _DIM = 4096
 _SCALES = 10.0 ** np.linspace(-9, 4, 40)
 
@@ -246,9 +246,9 @@ class EdgeTest(parameterized.TestCase):
     errors = [simulation.run_round(rows).nmse for _ in range(12)]
     self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
 
-  @parameterized.product(num_repeats=(1, 2), modulus=(64, 256))
-  def test_sparse_updates(self, num_repeats, modulus):
-    simulation = _simulation(modulus, num_repeats=num_repeats)
+  @parameterized.product(num_rotations=(1, 2), modulus=(64, 256))
+  def test_sparse_updates(self, num_rotations, modulus):
+    simulation = _simulation(modulus, num_rotations=num_rotations)
     rows = np.zeros((10, _DIM), np.float32)
     rows[:, 17] = 3.0
     errors = [simulation.run_round(rows).nmse for _ in range(6)]
@@ -317,7 +317,7 @@ class PaperRuleTest(parameterized.TestCase):
 
 class CentredTest(absltest.TestCase):
   def test_cold_start_and_steady_state(self):
-    centred = quantization.Decoding.CENTRED
+    centred = modes.Decoding.CENTRED
     simulation = _simulation(256, decoding=centred)
     rows, total = _clients(10)
     errors = [simulation.run_round(rows, total).nmse for _ in range(8)]

@@ -18,12 +18,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-import tff_autotune_secagg as tas
-from tff_autotune_secagg.numerics import fitting
-from tff_autotune_secagg.numerics import hadamard
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import wrapped_normal
+from tff_autotune_secagg.numerics import rotation
+from tff_autotune_secagg.numerics import round_codec
+from tff_autotune_secagg.numerics import stripes
 
 setUpModule = factory_conformance.set_up_context
 
@@ -41,12 +41,38 @@ _DIMS = st.integers(1, 3000)
 _SEEDS = st.integers(0, 2**31)
 # Log10 of the size of updates, what the ladder reaches and more.
 _LOG_SCALES = st.floats(-12, 8)
-_ROUNDINGS = st.sampled_from(list(tas.Rounding))
-_DECODINGS = st.sampled_from(list(tas.Decoding))
+_ROUNDINGS = st.sampled_from(list(autotune.Rounding))
+_DECODINGS = st.sampled_from(list(autotune.Decoding))
 
 
 def _seed(number):
   return tf.constant([number, 7], tf.int64)
+
+
+def _round(tuner, state, values, seed):
+  """Returns what the server makes of the sum of `values` [n, dim]."""
+  codec = round_codec.RoundCodec(
+    tuner, [tf.TensorSpec(values.shape[1:], values.dtype)]
+  )
+  shared_seed = _seed(seed)
+  residues = np.zeros(values.shape[1:], np.int64)
+  counts = collections.OrderedDict(contributing=0, rejected=0)
+  for index, value in enumerate(values):
+    (encoded,), found = codec.encode(
+      [tf.constant(value)],
+      tuner.bin_sizes(state),
+      shared_seed,
+      _seed(seed + 1 + index),
+    )
+    residues += encoded.numpy()
+    for name in counts:
+      counts[name] += int(found[name])
+  return codec.decode(
+    [tf.constant(residues % tuner.modulus, tf.int32)],
+    tf.nest.map_structure(tf.constant, counts),
+    state,
+    shared_seed,
+  )
 
 
 class RotationProperties(absltest.TestCase):
@@ -55,8 +81,8 @@ class RotationProperties(absltest.TestCase):
   def test_inverse_undoes_and_norm_stays(self, dim, seed, repeats, double):
     dtype = np.float64 if double else np.float32
     x = np.random.default_rng(seed).normal(size=dim).astype(dtype)
-    rotated = hadamard.rotate(tf.constant(x), _seed(seed), repeats)
-    back = hadamard.inverse_rotate(rotated, _seed(seed), dim, repeats)
+    rotated = rotation.rotate(tf.constant(x), _seed(seed), repeats)
+    back = rotation.inverse_rotate(rotated, _seed(seed), dim, repeats)
     norm = np.linalg.norm(x)
     tolerance = 1e-13 if double else 1e-5
     np.testing.assert_allclose(np.linalg.norm(rotated), norm, rtol=tolerance)
@@ -69,7 +95,7 @@ class EncodingProperties(absltest.TestCase):
   def test_residues_are_in_range(self, modulus, dim, seed, log_scale, double):
     dtype = np.float64 if double else np.float32
     x = np.random.default_rng(seed).normal(size=dim) * 10.0**log_scale
-    bins = tf.fill([quantization.NUM_STRIPES], np.float32(1e-3))
+    bins = tf.fill([stripes.NUM_STRIPES], np.float32(1e-3))
     residues = quantization.encode(
       tf.constant(x.astype(dtype)), bins, _seed(seed), modulus=modulus
     ).numpy()
@@ -88,70 +114,14 @@ class EncodingProperties(absltest.TestCase):
     # less than a bin of rounding for each client.
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(num_clients, dim)) * rng.choice([1, 100, 1e4])
-    bins = tf.ones([quantization.NUM_STRIPES])
-    is_dither = rounding is tas.Rounding.DITHER
-    total = np.zeros(dim, np.int64)
-    for index, value in enumerate(values):
-      client_seed = _seed(seed if is_dither else seed + 1 + index)
-      total += quantization.encode(
-        tf.constant(value), bins, client_seed, modulus=modulus
-      ).numpy()
-    decoded = (
-      quantization.centred_bins(
-        tf.constant(total % modulus, tf.int32),
-        _seed(seed),
-        tf.constant(num_clients),
-        modulus=modulus,
-        rounding=rounding,
-        dtype=tf.float64,
-      )
-      .numpy()
-      .reshape([-1])[:dim]
+    tuner = autotune.FixedBinSize(
+      bin_size=1.0, modulus=modulus, rounding=rounding
     )
+    (decoded,), _, _ = _round(tuner, tuner.initial_state(), values, seed)
     self.assertLessEqual(np.max(np.abs(decoded)), modulus / 2)
-    off = decoded - values.sum(axis=0)
+    off = decoded.numpy() - values.sum(axis=0)
     off -= modulus * np.round(off / modulus)
     self.assertLessEqual(np.max(np.abs(off)), num_clients)
-
-
-def _round(tuner, state, values, seed, modulus, rounding):
-  """One round at maths level; returns the fit, decoded sum and next state."""
-  bins = tuner.bin_sizes(state)
-  dim = values.shape[1]
-  total = np.zeros(dim, np.int64)
-  is_dither = rounding is tas.Rounding.DITHER
-  for index, value in enumerate(values):
-    total += quantization.encode(
-      tf.constant(value),
-      bins,
-      _seed(seed if is_dither else seed + 1 + index),
-      modulus=modulus,
-    ).numpy()
-  residues = tf.constant(total % modulus, tf.int32)
-  raw = tf.cast(
-    quantization.centre(quantization.to_stripes(residues), modulus), tf.float32
-  )
-  num_clients = tf.constant(len(values), tf.float64)
-  decoded = quantization.centred_bins(
-    residues,
-    _seed(seed),
-    num_clients,
-    modulus=modulus,
-    rounding=rounding,
-    dtype=tf.float32,
-  )
-  bins = tf.cast(bins, tf.float64)
-  fitted = fitting.fit(
-    wrapped_normal.sum_versines(raw, modulus),
-    wrapped_normal.sum_versines(decoded, modulus),
-    tf.constant(quantization.stripe_counts(dim)),
-    bins,
-    num_clients,
-    modulus=modulus,
-    rounding=rounding,
-  )
-  result = fitting.decode(decoded, bins, fitted, modulus=modulus)
-  return fitted, result, tuner.next_state(state, fitted, num_clients)
 
 
 class TunerProperties(absltest.TestCase):
@@ -171,7 +141,7 @@ class TunerProperties(absltest.TestCase):
   def test_state_stays_usable_in_every_history(
     self, modulus, rounding, decoding, wrap_probability, history, seed
   ):
-    tuner = tas.WrappedNormalTuner(
+    tuner = autotune.WrappedNormalTuner(
       modulus=modulus,
       wrap_probability=wrap_probability,
       rounding=rounding,
@@ -184,17 +154,17 @@ class TunerProperties(absltest.TestCase):
       if aligned and num_clients:
         values[:] = values[0]
       before = state
-      fitted, result, state = _round(
-        tuner, state, values.astype(np.float32), seed, modulus, rounding
+      (result,), state, measured = _round(
+        tuner, state, values.astype(np.float32), seed
       )
       self.assertTrue(np.all(np.isfinite(result)))
-      for part in (fitted.sum_stddev, fitted.observed_stddev):
-        self.assertTrue(np.all(np.isfinite(part)) and np.all(part >= 0))
+      for part in measured.values():
+        self.assertTrue(np.isfinite(part) and part >= 0)
       self.assertTrue(np.isfinite(state['bin_size']))
       self.assertGreater(state['bin_size'], 0)
       if not num_clients:
         self.assertEqual(state, before)
-      if fitted.is_blind or fitted.is_zero:
+      if measured['blind'] or measured['zero_sum']:
         self.assertEqual(state['bin_size'], before['bin_size'])
 
 
@@ -207,7 +177,7 @@ class PlannerProperties(absltest.TestCase):
     self, num_clients, bits, rounding, drift
   ):
     def predict(modulus):
-      return tas.predicted_nmse(
+      return autotune.predicted_nmse(
         num_clients=num_clients,
         modulus=modulus,
         rounding=rounding,
@@ -230,8 +200,8 @@ def _process():
       double=tff.TensorType(np.float64),
     )
   )
-  factory = tas.autotuned_secure_aggregator(
-    modulus=64, zeroing=False, rounding=tas.Rounding.DITHER, seed=3
+  factory = autotune.autotuned_secure_aggregator(
+    modulus=64, zeroing=False, rounding=autotune.Rounding.DITHER, seed=3
   )
   return factory.create(value_type, tff.TensorType(np.float32))
 
@@ -299,7 +269,7 @@ class BinSizeProperties(absltest.TestCase):
   @_cases()
   @hypothesis.given(st.floats(5e-324, 1 - 1e-16))
   def test_every_wrap_probability_has_a_half_period(self, probability):
-    found = operating_point.half_period_for(probability)
+    found = operating_point.normal_quantile(probability)
     self.assertTrue(np.isfinite(found))
     self.assertGreaterEqual(found, 0)
 

@@ -7,21 +7,21 @@ import collections
 from absl.testing import absltest
 import tensorflow as tf
 
-from tff_autotune_secagg.factories import state_guard
+from tff_autotune_secagg.stages import state_guard
 
 _SETTINGS = collections.OrderedDict(modulus=256, dither=0)
 
 
 @tf.function
-def _checked(state):
-  return state_guard.checked(state, _SETTINGS, 'Factory')
+def _assert_settings(state):
+  return state_guard.assert_settings(state, _SETTINGS, 'Factory')
 
 
 class SettingsTest(absltest.TestCase):
   def test_state_is_named_int64_scalars_and_passes_its_own_check(self):
     state = state_guard.as_state(_SETTINGS)
     self.assertSequenceEqual(list(state), ['modulus', 'dither'])
-    for result in (state, _checked(state)):
+    for result in (state, _assert_settings(state)):
       self.assertEqual([int(x) for x in result.values()], [256, 0])
       self.assertEqual({x.dtype for x in result.values()}, {tf.int64})
 
@@ -34,7 +34,7 @@ class SettingsTest(absltest.TestCase):
         rf' `{name}` {_SETTINGS[name]}: start from `initialize\(\)` or use the'
         r' settings of the checkpoint\.',
       ):
-        _checked(state)
+        _assert_settings(state)
 
 
 if __name__ == '__main__':

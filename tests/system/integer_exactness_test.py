@@ -11,6 +11,7 @@ import tensorflow_federated as tff
 from tests import factory_conformance
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import stripes
 
 setUpModule = factory_conformance.set_up_context
 
@@ -52,7 +53,7 @@ class ModularSumTest(parameterized.TestCase):
     2, 3, 2**8, 2**16 + 1, 2**24 + 1, 3 * 2**28, _PRIME_BELOW_2_30, 2**30
   )
   def test_equals_python_integers(self, modulus):
-    factory = modular_sum.ModularSecureSumFactory(modulus=modulus)
+    factory = modular_sum.ExactModularSumFactory(modulus=modulus)
     process = factory.create(tff.TensorType(np.int32, [24]))
     state = process.initialize()
     # A thousand clients cost a second: only where int32 is nearest to overflow.
@@ -105,7 +106,7 @@ class EncodedSumTest(parameterized.TestCase):
     bin_size = 2.0**-7
     encoded = quantization.encode(
       tf.constant(integers * bin_size, tf.float32),
-      tf.fill([quantization.NUM_STRIPES], bin_size),
+      tf.fill([stripes.NUM_STRIPES], bin_size),
       tf.constant([modulus, num_clients], tf.int64),
       modulus=modulus,
     )

@@ -1,0 +1,147 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import collections
+import math
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scipy import stats
+import tensorflow as tf
+
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import fitting
+from tff_autotune_secagg.numerics import measurements
+from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics import tuning
+
+_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
+_CENTRED = modes.Decoding.CENTRED
+
+
+def _fitted(sum_stddev=1.0, observed=None, is_blind=False, is_zero=False):
+  if observed is None:
+    observed = sum_stddev
+  return fitting.WrappedNormalFit(
+    tf.constant(sum_stddev, tf.float64),
+    tf.constant(np.broadcast_to(observed, [16]), tf.float64),
+    tf.constant(is_blind),
+    tf.constant(is_zero),
+  )
+
+
+def _finished(
+  fitted,
+  bin_sizes=1.0,
+  modulus=256,
+  decoding=_POSTERIOR,
+  contributing=10,
+  num_coordinates=1000,
+):
+  tuner = tuning.WrappedNormalTuner(modulus=modulus, decoding=decoding)
+  return measurements.FinishedRound(
+    tuner=tuner,
+    tuner_state=tuner.initial_state(),
+    bin_sizes=tf.constant(np.broadcast_to(bin_sizes, [16]), tf.float64),
+    fitted=fitted,
+    contributing=tf.constant(contributing),
+    rejected=tf.constant(2),
+    num_coordinates=num_coordinates,
+  )
+
+
+class ReportTest(parameterized.TestCase):
+  def test_wrap_probability_is_the_mean_tail(self):
+    bins = np.linspace(0.01, 0.03, 16)
+    found = measurements.fitted_wrap_probability(_finished(_fitted(1.0), bins))
+    expected = np.mean(2 * stats.norm.sf(128 * bins))
+    np.testing.assert_allclose(float(found), expected, rtol=1e-9)
+    blind = measurements.fitted_wrap_probability(
+      _finished(_fitted(0.0, is_blind=True), bins)
+    )
+    self.assertEqual(float(blind), 1.0)
+
+  @parameterized.parameters(_POSTERIOR, _CENTRED)
+  def test_round_error_is_the_planners_at_the_planned_bin(self, decoding):
+    tuner = tuning.WrappedNormalTuner(modulus=256, decoding=decoding)
+    after = tuner.next_state(
+      tuner.initial_state(), _fitted(), tf.constant(10.0, tf.float64)
+    )
+    size = float(after['bin_size'])
+    observed = math.sqrt(1.0 + 10 / 6 * size**2)
+    found = measurements.round_nmse(
+      _finished(_fitted(1.0, observed), size, decoding=decoding)
+    )
+    expected = planning.predicted_nmse(
+      num_clients=10, modulus=256, decoding=decoding
+    )
+    np.testing.assert_allclose(float(found), expected, rtol=1e-3)
+
+  def test_round_error_of_blind_and_zero_rounds(self):
+    for fitted, expected in (
+      (_fitted(0.0, is_blind=True), 1.0),
+      (_fitted(0.0, is_zero=True), 0.0),
+      (_fitted(0.0, 2.0), 1.0),  # Residues that rounding alone explains.
+    ):
+      for decoding in (_POSTERIOR, _CENTRED):
+        found = measurements.round_nmse(_finished(fitted, decoding=decoding))
+        self.assertEqual(float(found), expected)
+
+
+class MeasureTest(parameterized.TestCase):
+  def test_names_in_order_and_dtypes(self):
+    found = measurements.measure(_finished(_fitted()))
+    self.assertIsInstance(found, collections.OrderedDict)
+    self.assertSequenceEqual(list(found), measurements.NAMES)
+    dtypes = {name: value.dtype for name, value in found.items()}
+    bools = ('calibrating', 'blind', 'zero_sum', 'modulus_too_small')
+    floats = ('bin_size', 'sum_stddev', 'wrap_probability', 'predicted_nmse')
+    counts = ('num_clients', 'rejected_clients', 'bits_per_coordinate')
+    expected = {
+      **dict.fromkeys(bools, tf.bool),
+      **dict.fromkeys(floats, tf.float32),
+      **dict.fromkeys(counts, tf.int32),
+      'bytes_per_client': tf.int64,
+    }
+    self.assertEqual(dtypes, expected)
+    self.assertEqual({value.shape.rank for value in found.values()}, {0})
+
+  @parameterized.parameters((2, 1, 125), (257, 9, 1125), (2**30, 30, 3750))
+  def test_payload(self, modulus, bits, num_bytes):
+    found = measurements.measure(_finished(_fitted(), modulus=modulus))
+    self.assertEqual(int(found['bits_per_coordinate']), bits)
+    self.assertEqual(int(found['bytes_per_client']), num_bytes)
+    # Whole bytes; and more than int32 holds.
+    for coordinates in (7, 2**31):
+      finished = _finished(
+        _fitted(), modulus=modulus, num_coordinates=coordinates
+      )
+      expected = -(-coordinates * bits // 8)
+      found = measurements.measure(finished)
+      self.assertEqual(int(found['bytes_per_client']), expected)
+
+  def test_flags(self):
+    ladder = stripes.ladder().numpy()
+    found = measurements.measure(_finished(_fitted(), ladder))
+    self.assertTrue(found['calibrating'])
+    self.assertFalse(found['blind'] or found['zero_sum'])
+    lost = _fitted(0.0, is_blind=True)
+    found = measurements.measure(_finished(lost))
+    self.assertFalse(found['calibrating'])
+    self.assertTrue(found['blind'])
+    # Without clients there is nothing to be blind to.
+    found = measurements.measure(_finished(lost, contributing=0))
+    self.assertFalse(found['blind'])
+    self.assertFalse(found['modulus_too_small'])
+    found = measurements.measure(
+      _finished(_fitted(), modulus=4, contributing=1000)
+    )
+    self.assertTrue(found['modulus_too_small'])
+    self.assertEqual(int(found['num_clients']), 1000)
+    self.assertEqual(int(found['rejected_clients']), 2)
+
+
+if __name__ == '__main__':
+  absltest.main()

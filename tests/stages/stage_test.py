@@ -1,0 +1,166 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of `stage`, and of what all stages do on plain tensors, without TFF."""
+
+import collections
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.stages import flatten
+from tff_autotune_secagg.stages import quantize
+from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import stage
+from tff_autotune_secagg.stages import weigh
+from tff_autotune_secagg.stages import wire
+
+_FLOATS = (
+  tf.TensorSpec([], tf.float16),
+  tf.TensorSpec([0], tf.float32),
+  tf.TensorSpec([3, 20], tf.float64),
+  tf.TensorSpec([4], tf.bfloat16),
+)
+_INTEGERS = (tf.TensorSpec([2, 2], tf.int32), tf.TensorSpec([], tf.int64))
+
+_STAGES = (
+  ('flatten', flatten.FlattenStage, {}, _FLOATS),
+  ('flatten_nothing', flatten.FlattenStage, {}, ()),
+  (
+    'rotate',
+    rotate.RotateStage,
+    dict(num_rotations=2, min_dim=8, seed=1),
+    _FLOATS,
+  ),
+  (
+    'quantize',
+    quantize.QuantizeStage,
+    # Values are multiples of the bin size and come back exactly.
+    dict(tuner=tuning.FixedBinSize(bin_size=0.5, modulus=2**12), seed=1),
+    _FLOATS,
+  ),
+  ('weigh', weigh.WeighStage, dict(is_weighted=False), _FLOATS),
+  ('wire', wire.WireStage, dict(modulus=1000), _INTEGERS),
+)
+
+
+class Identity(stage.Stage):
+  """What a stage does that defines no more than it must."""
+
+  @property
+  def out_specs(self):
+    return []
+
+  def encode(self, leaves, parameters):
+    return leaves, collections.OrderedDict()
+
+  def decode(self, leaves, signals, state):
+    return leaves, state, collections.OrderedDict()
+
+
+class WithState(Identity):
+  def initial_state(self):
+    return collections.OrderedDict(a=tf.constant(1), b=tf.constant(2))
+
+
+class DefaultsTest(absltest.TestCase):
+  def test_has_no_state_parameters_nor_signals(self):
+    made = Identity()
+    for found in (
+      made.initial_state(),
+      made.parameters(collections.OrderedDict()),
+      made.signal_limits,
+    ):
+      self.assertEqual(found, collections.OrderedDict())
+    self.assertFalse(made.takes_integers)
+    self.assertTrue(made.keeps_structure)
+
+  def test_without_state_nests_nothing(self):
+    made, inner, none = Identity(), object(), collections.OrderedDict()
+    self.assertIs(made.nest_state(none, inner), inner)
+    self.assertIs(made.nest_measurements(none, inner), inner)
+    self.assertEqual(made.unnest_state(inner), (none, inner))
+
+  def test_state_is_nested_in_front_and_taken_apart_again(self):
+    made, inner = WithState(), object()
+    state = made.nest_state(made.initial_state(), inner)
+    self.assertSequenceEqual(list(state), ['a', 'b', 'inner'])
+    self.assertIs(state['inner'], inner)
+    own, found = made.unnest_state(state)
+    self.assertIs(found, inner)
+    self.assertSequenceEqual(list(own), ['a', 'b'])
+    measured = collections.OrderedDict(c=3)
+    self.assertSequenceEqual(
+      list(made.nest_measurements(measured, inner)), ['c', 'inner']
+    )
+
+  def test_abstract_methods_must_be_defined(self):
+    with self.assertRaises(TypeError):
+      stage.Stage()  # pylint: disable=abstract-class-instantiated
+
+
+class EveryStageTest(parameterized.TestCase):
+  @parameterized.named_parameters(*_STAGES)
+  def test_decode_of_a_sum_is_the_sum(self, stage_class, options, specs):
+    made = stage_class(list(specs), **options)
+    state = made.initial_state()
+    parameters = made.parameters(state)
+    clients = [
+      [
+        tf.cast(
+          tf.reshape(
+            tf.range(spec.shape.num_elements()) % 5 + number, spec.shape
+          ),
+          spec.dtype,
+        )
+        for spec in specs
+      ]
+      for number in range(3)
+    ]
+    encoded = [made.encode(leaves, parameters) for leaves in clients]
+    for leaves, signals in encoded:
+      self.assertEqual(
+        [(leaf.shape, leaf.dtype) for leaf in leaves],
+        [(spec.shape, spec.dtype) for spec in made.out_specs],
+      )
+      if made.keeps_structure:
+        self.assertLen(leaves, len(specs))
+      self.assertSequenceEqual(list(signals), list(made.signal_limits))
+      for name, limit in made.signal_limits.items():
+        self.assertBetween(int(signals[name]), 0, limit)
+    leaves = [sum(parts) for parts in zip(*(leaves for leaves, _ in encoded))]
+    signals = tf.nest.map_structure(
+      lambda *parts: sum(parts), *(signals for _, signals in encoded)
+    )
+    decoded, next_state, measured = made.decode(leaves, signals, state)
+    self.assertIsInstance(measured, collections.OrderedDict)
+    # The next state has the types of the first.
+    tf.nest.map_structure(
+      lambda a, b: self.assertEqual((a.dtype, a.shape), (b.dtype, b.shape)),
+      state,
+      next_state,
+    )
+    num_clients = 3 if stage_class is weigh.WeighStage else 1  # It is a mean.
+    for leaf, spec, *parts in zip(decoded, specs, *clients):
+      self.assertEqual((leaf.shape, leaf.dtype), (spec.shape, spec.dtype))
+      total = sum(np.asarray(tf.cast(part, tf.float64)) for part in parts)
+      np.testing.assert_allclose(
+        tf.cast(leaf, tf.float64) * num_clients, total, rtol=5e-3, atol=1e-4
+      )
+    self.assertLen(decoded, len(specs))
+
+  @parameterized.named_parameters(*_STAGES)
+  def test_state_nests_around_any_other(self, stage_class, options, specs):
+    made = stage_class(list(specs), **options)
+    own = made.initial_state()
+    inner = collections.OrderedDict(x=tf.constant(7))
+    found, found_inner = made.unnest_state(made.nest_state(own, inner))
+    self.assertEqual(found_inner, inner)
+    tf.nest.assert_same_structure(found, own)
+    tf.nest.map_structure(np.testing.assert_array_equal, found, own)
+
+
+if __name__ == '__main__':
+  absltest.main()
