@@ -99,11 +99,7 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
   Raises:
     ValueError: If that leaves none.
   """
-  rows = [
-    row
-    for row in rows
-    if result_rows.measurement(row, 'sum_stddev') is not None
-  ]
+  rows = [row for row in rows if _sum_stddev(row) is not None]
   if not rows:
     raise ValueError(
       '`rows` must hold some of an aggregator that estimates the spread, such '
@@ -112,10 +108,7 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
   figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
   values = (
     (tuned_bin_size, 'bin size (units of the summed values)'),
-    (
-      _sum_stddev,
-      'estimated spread of the sum (same units)',
-    ),
+    (_sum_stddev, 'estimated spread of the sum (same units)'),
   )
   for axes, (value, text) in zip(panels, values):
     axes.set(xlabel='round', ylabel=text, yscale='log')
@@ -131,9 +124,8 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
   points = final_accuracy.by_aggregator(rows)
   by_family = {}
   for point in points:
-    by_family.setdefault(plot_style.family(point['aggregator']), []).append(
-      point
-    )
+    family = plot_style.family(point['aggregator'])
+    by_family.setdefault(family, []).append(point)
   for family in plot_style.families(by_family):
     mine = by_family[family]
     axes.errorbar(
