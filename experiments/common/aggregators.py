@@ -21,7 +21,6 @@ import tensorflow_federated as tff
 
 from experiments.common import baseline_factories
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg import aggregators as package
 from tff_autotune_secagg.numerics import hadamard
 
 # The largest summed weight that the secure weight sums here can carry, as in
@@ -287,7 +286,6 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
 
 def _rotated(inner_factory, info: Round):
   """Rotates before `inner_factory`; also returns the padded size."""
-
   return (
     autotune.HadamardRotationFactory(inner_factory, seed=info.seed),
     hadamard.padded_dim(info.num_values),
@@ -395,7 +393,6 @@ def _rotated_quantization(info: Round, bits) -> Built:
   wrap_probability=(_probability, None),
 )
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
-
   factory = baseline_factories.KashinFactory(
     autotune.QuantizeModFactory(
       autotune.ModularSecureSumFactory(modulus=modulus),
@@ -441,7 +438,6 @@ def _autotuned(
   num_repeats,
   drift,
 ) -> Built:
-
   factory = autotune.autotuned_secure_aggregator(
     modulus=modulus,
     wrap_probability=wrap_probability,
@@ -454,14 +450,9 @@ def _autotuned(
     seed=info.seed,
   )
   bits = num_bits(modulus)
-  return Built(
-    factory,
-    bits,
-    _payload_bytes(
-      bits, hadamard.padded_dim(max(info.num_values, package.MIN_DIM))
-    ),
-    secure=True,
-  )
+  dim = max(info.num_values, autotune.aggregators.MIN_DIM)
+  num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
+  return Built(factory, bits, num_bytes, secure=True)
 
 
 NAMES: Tuple[str, ...] = tuple(_REGISTRY)

@@ -52,17 +52,19 @@ class _NumbersParser(flags.ArgumentParser):
     return numbers
 
 
-def define_numbers(name: str, default: Sequence[Any], summary: str) -> None:
-  """Defines a flag whose value is a list of numbers of the default's type."""
-  number = type(default[0])
-  _define(
-    flags.DEFINE,
+def _define_list_of(name, number, default, summary) -> None:
+  flags.DEFINE(
     _NumbersParser(number),
     name,
-    list(default),
+    default,
     summary,
     serializer=flags.ListSerializer(','),
   )
+
+
+def define_numbers(name: str, default: Sequence[Any], summary: str) -> None:
+  """Defines a flag whose value is a list of numbers of the default's type."""
+  _define(_define_list_of, name, type(default[0]), list(default), summary)
 
 
 def define_fields(config_class, *, at_least: int = 1, **summaries: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Sequence
 
 from experiments.common import aggregators
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg import aggregators as package
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import operating_point
 
@@ -39,7 +38,7 @@ def rows(
   Raises:
     ValueError: a target is out of reach, or an argument out of range.
   """
-  width = hadamard.padded_dim(max(num_values, package.MIN_DIM))
+  width = hadamard.padded_dim(max(num_values, autotune.aggregators.MIN_DIM))
   found = []
   for target in target_nmses:
     modulus = autotune.plan_modulus(num_clients, target, rounding=rounding)

@@ -37,10 +37,13 @@ def _results_of(flag_file):
   return path.replace('.flags', '.jsonl')
 
 
+def _flags_of(flag_file):
+  path = os.path.join(_ROOT, flag_file)
+  return binary_runner.parsed_flags(f'--flagfile={path}')
+
+
 def _configs(flag_file):
-  with binary_runner.parsed_flags(
-    f'--flagfile={os.path.join(_ROOT, flag_file)}'
-  ):
+  with _flags_of(flag_file):
     if flag_file in _TRAINING:
       return training_flags.configs()
     return estimation_flags.configs()
