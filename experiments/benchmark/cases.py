@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What `benchmark` times: the plugin's work, and that of TFF and TFMOT."""
+"""What `timing` times: the plugin's work, and that of TFF and TFMOT."""
 
 import collections
 import importlib
