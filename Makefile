@@ -41,9 +41,10 @@ format: env ## Format the sources and mend what the linter can mend
 	.venv/bin/python -m ruff check --fix .
 	.venv/bin/python -m ruff format .
 
-figures: env ## Draw experiments/figures/ anew from the committed results
-	@for flags in experiments/configs/plot_*/*.flags; do \
-	  .venv/bin/python -m experiments.$$(basename $$(dirname $$flags)) \
+figures: env ## Draw experiments/*/figures/ anew from the committed results
+	@for flags in experiments/*/configs/figures/*.flags; do \
+	  folder=$${flags#experiments/}; \
+	  .venv/bin/python -m experiments.$${folder%%/*}.plot \
 	    --flagfile=$$flags || exit 1; \
 	done
 

@@ -2,29 +2,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs binaries of `experiments` inside the test's process."""
 
+import contextlib
+
 from absl import flags
 from absl.testing import flagsaver
 
-from experiments.common import flag_groups
+
+@contextlib.contextmanager
+def parsed_flags(*arguments: str):
+  """Within it, flags are those of a command line and else the defaults.
+
+  Args:
+    *arguments: The command line.
+
+  Yields:
+    The command line without its flags, the program first.
+  """
+  with flagsaver.flagsaver():
+    for name in flags.FLAGS:
+      flags.FLAGS[name].unparse()
+    flags.FLAGS.unparse_flags()
+    yield flags.FLAGS(['binary', *arguments])
 
 
 def run_main(module, *arguments: str) -> int:
   """Runs a binary's main with these flags and the defaults of all others.
 
   Args:
-    module: The binary's module, whose flags are of `flag_groups`.
+    module: The binary's module.
     *arguments: Its command line.
 
   Returns:
     Its exit status.
   """
-  with flagsaver.flagsaver():
-    for name in flags.FLAGS:
-      flags.FLAGS[name].unparse()
-    flags.FLAGS.unparse_flags()
-    flag_groups.parse(['binary', *arguments])
+  with parsed_flags(*arguments) as argv:
     try:
-      module.main(['binary'])
+      module.main(argv)
     except SystemExit as e:
       return e.code
   return 0

@@ -18,7 +18,7 @@ from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 # Smaller values are padded so that each of the sixteen stripes of a calibration
 # round holds enough coordinates to be told from noise.
@@ -90,7 +90,7 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
         or `modulus` is too small for `num_clients`.
     """
     modulus = _checks.check_modulus(modulus)
-    tuner = tuning.WrappedNormalTuner(
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(
       modulus=modulus,
       wrap_probability=wrap_probability,
       rounding=rounding,

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What `benchmark` times: the plugin's work, and that of TFF and TFMOT."""
+"""What `timing` times: the plugin's work, and that of TFF and TFMOT."""
 
 import collections
 import importlib
@@ -16,7 +16,7 @@ from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
-from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 OURS = 'tff_autotune_secagg'
 
@@ -88,7 +88,7 @@ def _transforms(dim: int):
 
 def _codec(dim: int, modulus: int):
   """Returns the codec of a rotated vector, and its tuner's state and bins."""
-  tuner = tuning.WrappedNormalTuner(modulus=modulus)
+  tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=modulus)
   state = collections.OrderedDict(
     bin_size=tf.constant(0.05), calibrating=tf.constant(False)
   )

@@ -7,7 +7,7 @@ from typing import Any, Dict, Sequence
 import matplotlib.pyplot as plt
 
 from experiments.benchmark import summary
-from experiments.common import plots
+from experiments.common import plot_style
 
 _TITLES = {
   'transform': 'Hadamard transform',
@@ -17,34 +17,32 @@ _TITLES = {
 }
 
 
-def figure(rows: Sequence[Dict[str, Any]]):
+def draw(rows: Sequence[Dict[str, Any]], title: str = ''):
   """Returns a figure with one panel for each group in `rows`.
 
   Args:
-    rows: of `benchmark.run`.
+    rows: Of `timing.run`.
+    title: Put above, before the number of repeats.
   """
-  summary = summary.summarize(rows)
-  groups = [g for g in _TITLES if any(row['group'] == g for row in summary)]
-  drawing, panels = plt.subplots(
+  cells = summary.summarize(rows)
+  groups = [g for g in _TITLES if any(cell['group'] == g for cell in cells)]
+  figure, panels = plt.subplots(
     1, len(groups), figsize=(4.6 * len(groups), 4.4), squeeze=False
   )
   for group, axes in zip(groups, panels[0]):
-    _panel(axes, group, [row for row in summary if row['group'] == group])
-  repeats = sorted({row['repeats'] for row in summary})
+    _panel(axes, group, [cell for cell in cells if cell['group'] == group])
+  repeats = sorted({cell['repeats'] for cell in cells})
   counts = ' or '.join(str(count) for count in repeats)
-  drawing.suptitle(
-    f'medians, with quartiles as bars; repeats: {counts}', fontsize='medium'
-  )
-  drawing.tight_layout()
-  return drawing
+  note = f'medians, with quartiles as bars; repeats: {counts}'
+  return plot_style.finish(figure, title, note)
 
 
-def _panel(axes, group, summary):
+def _panel(axes, group, cells):
   """Draws ratios against the size, or for rounds against the case."""
   axes.set_title(_TITLES[group], fontsize='medium')
   axes.grid(alpha=0.3)
-  compared = [row for row in summary if row['case'] != row['reference']]
-  ratio = f'time over that of the reference, {summary[0]["reference"]}'
+  compared = [cell for cell in cells if cell['case'] != cell['reference']]
+  ratio = f'time over that of the reference, {cells[0]["reference"]}'
   if group == 'round':
     _draw_by_case(axes, compared)
     axes.axvline(1.0, color='grey', linewidth=0.8)
@@ -86,7 +84,7 @@ def _draw_by_size(axes, rows):
       marker='o',
       markersize=3,
       capsize=2,
-      **plots.style(index),
+      **plot_style.style(index),
     )
 
 
@@ -106,7 +104,7 @@ def _draw_by_case(axes, rows):
       marker='os^Dv<>'[index % 7],
       markersize=4,
       capsize=2,
-      color=plots.style(index)['color'],
+      color=plot_style.style(index)['color'],
       linestyle='none',
     )
   axes.set_yticks(range(len(cases)), cases, fontsize='x-small')

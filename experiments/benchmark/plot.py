@@ -1,10 +1,9 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""Draws what run_benchmark wrote: medians and quartiles of ratios.
+r"""Draws medians and quartiles of the ratios that were timed.
 
   python -m experiments.benchmark.plot \
-      --input=experiments/benchmark/results/benchmark.jsonl \
-      --output=experiments/benchmark/figures/benchmark.svg
+      --flagfile=experiments/benchmark/configs/figures/benchmark.flags
 """
 
 from absl import app
@@ -12,25 +11,22 @@ from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.benchmark import figure
-from experiments.common import plots
-from experiments.common import result_rows
+from experiments.common import flag_groups
+from experiments.common import plot_style
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string('input', None, 'JSON lines file.', required=True)
-flags.DEFINE_string('output', None, 'Image file, .svg or .png.', required=True)
+flag_groups.define_results()
+flag_groups.define_picture()
 
 
 def main(argv):
-  del argv  # Unused.
-  rows = [
-    row
-    for row in result_rows.ResultsFile(FLAGS.input).rows()
-    if row['kind'] == 'time'
-  ]
-  print(plots.save(figure.figure(rows), FLAGS.output))
+  flag_groups.take_only_flags(argv)
+  rows = flag_groups.read_rows(kind='time')
+  print(plot_style.save(figure.draw(rows, title=FLAGS.title), FLAGS.output))
 
 
 if __name__ == '__main__':
+  flags.mark_flags_as_required(['results', 'output'])
   app.run(main)

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Medians, quartiles and ratios of what `benchmark` timed; no TensorFlow."""
+"""Medians, quartiles and ratios of what `timing` timed; no TensorFlow."""
 
 import math
 from typing import Any, Dict, List, Sequence, Tuple
@@ -18,7 +18,7 @@ def summarize(rows: Sequence[Row]) -> List[Row]:
   """Medians and quartiles of times, and of ratios within each repeat.
 
   Args:
-    rows: from `benchmark.run`.
+    rows: from `timing.run`.
 
   Returns:
     One row per group, size and case, in the order of `rows`: `milliseconds`,

@@ -48,6 +48,18 @@ class Config:
   max_round_values: int = 15_000_000
 
 
+def smoke(config: Config) -> Config:
+  """Shrinks a config to seconds."""
+  return dataclasses.replace(
+    config,
+    dims=(1000,),
+    round_dims=(1000,),
+    num_clients=(2,),
+    repeats=1,
+    round_repeats=1,
+  )
+
+
 def _time_in_turn(calls, repeats: int, warm_ups: int) -> Iterator[Row]:
   """Runs all calls once per repeat; yields seconds of wall and process time."""
   for repeat in range(-warm_ups, repeats):

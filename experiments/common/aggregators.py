@@ -20,6 +20,8 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 import tensorflow_federated as tff
 
 from experiments.common import baseline_factories
+import tff_autotune_secagg as autotune
+from tff_autotune_secagg.numerics import hadamard
 
 # The largest summed weight that the secure weight sums here can carry, as in
 # `tff.learning.secure_aggregator`.
@@ -66,6 +68,20 @@ class Built:
   secure: bool
 
 
+def num_bits(modulus: int) -> int:
+  """Bits of the residues modulo `modulus`, an int of at least 1."""
+  return (modulus - 1).bit_length()
+
+
+def fill_in(text: str, bits: int, largest: float) -> str:
+  """Replaces `{bits}`, `{modulus}` (2**bits) and `{max}` in an aggregator."""
+  return (
+    text.replace('{bits}', str(bits))
+    .replace('{modulus}', str(2**bits))
+    .replace('{max}', repr(float(largest)))
+  )
+
+
 def _payload_bytes(bits: float, num_coordinates: int) -> int:
   return math.ceil(bits * num_coordinates / 8)
 
@@ -96,7 +112,7 @@ class TooFewBitsError(ValueError):
 
 def _check_bits(name: str, bits: int, num_clients: int, num_levels: int):
   """Raises TooFewBitsError if clients of `num_levels` each do not fit."""
-  least = math.ceil(math.log2(num_levels * num_clients))
+  least = num_bits(num_levels * num_clients)
   if bits < least:
     raise TooFewBitsError(
       f'`bits` of the aggregator {name!r} must be at least {least} for '
@@ -255,7 +271,7 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   _check_bits('fixed_range', bits, info.num_clients, num_levels=2)
   # The most levels for which sums of all clients still fit into `bits`.
   num_levels = 2**bits // info.num_clients
-  bits = math.ceil(math.log2(info.num_clients * num_levels))
+  bits = num_bits(info.num_clients * num_levels)
   factory = baseline_factories.FixedRangeSumFactory(
     clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
   )
@@ -270,11 +286,8 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
 
 def _rotated(inner_factory, info: Round):
   """Rotates before `inner_factory`; also returns the padded size."""
-  from tff_autotune_secagg.factories import rotation
-  from tff_autotune_secagg.numerics import hadamard
-
   return (
-    rotation.HadamardRotationFactory(inner_factory, seed=info.seed),
+    autotune.HadamardRotationFactory(inner_factory, seed=info.seed),
     hadamard.padded_dim(info.num_values),
   )
 
@@ -290,7 +303,7 @@ def _secure_aggregator(info: Round, zeroing, clipping) -> Built:
     zeroing=zeroing, clipping=clipping, weighted=info.weighted
   )
   # Each client's integers have 32 bits, so the masked sum needs room for all.
-  bits = 32 + math.ceil(math.log2(info.num_clients))
+  bits = 32 + num_bits(info.num_clients)
   return Built(
     factory, bits, _payload_bytes(bits, info.num_values), secure=True
   )
@@ -380,22 +393,19 @@ def _rotated_quantization(info: Round, bits) -> Built:
   wrap_probability=(_probability, None),
 )
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
-  from tff_autotune_secagg.factories import modular_sum
-  from tff_autotune_secagg.factories import quantize_mod
-  from tff_autotune_secagg.numerics import tuning
-
   factory = baseline_factories.KashinFactory(
-    quantize_mod.QuantizeModFactory(
-      modular_sum.ModularSecureSumFactory(modulus=modulus),
+    autotune.QuantizeModFactory(
+      autotune.ModularSecureSumFactory(modulus=modulus),
       modulus=modulus,
-      bin_size=tuning.WrappedNormalTuner(
+      bin_size=autotune.WrappedNormalTuner(
         modulus=modulus, wrap_probability=wrap_probability
       ),
+      decoding=autotune.Decoding.POSTERIOR_MEAN,
     ),
     seed=info.seed,
   )
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
-  bits = math.ceil(math.log2(modulus))
+  bits = num_bits(modulus)
   return Built(
     factory,
     bits,
@@ -428,30 +438,21 @@ def _autotuned(
   num_repeats,
   drift,
 ) -> Built:
-  from tff_autotune_secagg import aggregators
-  from tff_autotune_secagg.numerics import hadamard
-  from tff_autotune_secagg.numerics import quantization
-
-  factory = aggregators.autotuned_secure_aggregator(
+  factory = autotune.autotuned_secure_aggregator(
     modulus=modulus,
     wrap_probability=wrap_probability,
-    rounding=quantization.Rounding(rounding),
-    decoding=quantization.Decoding(decoding),
+    rounding=autotune.Rounding(rounding),
+    decoding=autotune.Decoding(decoding),
     zeroing=zeroing,
     num_repeats=num_repeats,
     drift=drift,
     weighted=info.weighted,
     seed=info.seed,
   )
-  bits = math.ceil(math.log2(modulus))
-  return Built(
-    factory,
-    bits,
-    _payload_bytes(
-      bits, hadamard.padded_dim(max(info.num_values, aggregators.MIN_DIM))
-    ),
-    secure=True,
-  )
+  bits = num_bits(modulus)
+  dim = max(info.num_values, autotune.aggregators.MIN_DIM)
+  num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
+  return Built(factory, bits, num_bytes, secure=True)
 
 
 NAMES: Tuple[str, ...] = tuple(_REGISTRY)

@@ -1,206 +1,172 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The flags that experiment binaries share, in groups.
+"""Flags that several binaries share, and flags for the fields of a config.
 
-`define_training` and `define_output` define them, `training_configs` turns them
-into configs, and `parse` is the `flags_parser` for `app.run`: its `--help`
-prints the groups one by one.
+A flag belongs to the module that calls a function here, so that absl's `--help`
+lists it there. Tests load several binaries into one process: a flag that is
+there already, with the same meaning, is left alone.
 """
 
 import dataclasses
-import sys
-from typing import Any, Dict, List, Sequence, Set
+from typing import Any, Dict, List, Sequence
 
+from absl import app
 from absl import flags
 
 from experiments.common import aggregators
 from experiments.common import datasets
 from experiments.common import models
-from experiments.mean_estimation import estimation
-from experiments.training import trainer
+from experiments.common import result_rows
 
 FLAGS = flags.FLAGS
+flags.disclaim_key_flags()
 
-# To stay short, smoke runs leave out what comes after so many aggregators: each
-# must be compiled. The demo has as many.
-_SMOKE_AGGREGATORS = 4
-
-_groups: Dict[str, List[str]] = {}
-_checked: Set[str] = set()
-
-# Flags of these names become the fields of `federated_training.Config`.
-_FIELD_DEFAULTS = {
-  field.name: field.default for field in dataclasses.fields(trainer.Config)
-}
+_definitions: Dict[str, Any] = {}
 
 
-def _add(group: str, define, name: str, *args, **kwargs) -> None:
-  if name in _groups.get(group, ()):
-    return  # Tests load several binaries into one process.
-  define(name, *args, **kwargs)
-  _groups.setdefault(group, []).append(name)
+def _define(define, name: str, *args, **kwargs) -> None:
+  definition = (define, args, kwargs)
+  if _definitions.get(name) != definition:
+    define(name, *args, **kwargs)  # Refuses the name of an unlike flag.
+    _definitions[name] = definition
 
 
-def _add_field(group, name, summary, lower_bound=None, default=None):
-  """Adds a flag for a config field of the same name, type and default."""
-  default = _FIELD_DEFAULTS[name] if default is None else default
-  if isinstance(default, bool):
-    _add(group, flags.DEFINE_boolean, name, default, summary)
-  elif isinstance(default, int):
-    _add(
-      group,
-      flags.DEFINE_integer,
-      name,
-      default,
-      summary,
-      lower_bound=1 if lower_bound is None else lower_bound,
-    )
-  else:
-    _add(
-      group,
-      flags.DEFINE_float,
-      name,
-      default,
-      summary,
-      lower_bound=0.0 if lower_bound is None else lower_bound,
-    )
+class _NumbersParser(flags.ArgumentParser):
+  """Reads `1,2,3` as a list of nonnegative ints or of floats."""
 
+  def __init__(self, number: type):
+    self._number = number
+    self.syntactic_help = f'{number.__name__}s, separated by commas'
 
-def _check(name: str, parse) -> None:
-  """Reports the `ValueError` of `parse` on any item as a flag error."""
-  if name in _checked:
-    return
-  _checked.add(name)
-
-  def check(values):
+  def parse(self, argument) -> List[Any]:
+    if isinstance(argument, list):
+      return argument
     try:
-      for value in values:
-        parse(value)
-    except ValueError as e:
-      raise flags.ValidationError(str(e)) from e
-    return True
+      numbers = [self._number(item) for item in argument.split(',') if item]
+    except ValueError:
+      numbers = [-1]
+    if any(number < 0 for number in numbers):
+      raise ValueError(
+        f'must be nonnegative {self.syntactic_help}, found {argument!r}.'
+      )
+    return numbers
 
-  flags.register_validator(name, check)
+
+def _define_list_of(name, number, default, summary) -> None:
+  flags.DEFINE(
+    _NumbersParser(number),
+    name,
+    default,
+    summary,
+    serializer=flags.ListSerializer(','),
+  )
 
 
-def define_training() -> None:
-  """Defines the flags of `federated_training.Config` and of repeats."""
-  _add(
-    'Data',
-    flags.DEFINE_enum,
-    'dataset',
-    'digits',
-    datasets.NAMES,
-    'The images to train on.',
-  )
-  _add(
-    'Data',
-    flags.DEFINE_string,
-    'data_dir',
-    None,
-    'Folder that has the files of the data set, if not the usual one.',
-  )
-  _add(
-    'Data',
-    flags.DEFINE_boolean,
-    'allow_download',
-    False,
-    'Let Keras download missing files of the data set.',
-  )
-  _add_field('Data', 'augment', 'Mirror and shift training images at random.')
-  _add(
-    'Clients',
-    flags.DEFINE_enum,
-    'partition',
-    'iid',
-    ['iid', 'dirichlet'],
-    'How training images are split among the clients.',
-  )
-  _add_field(
-    'Clients',
-    'dirichlet_concentration',
-    'Concentration of the dirichlet partition: smaller is less even.',
-  )
-  _add_field('Clients', 'num_clients', 'Clients that share the images.')
-  _add_field('Clients', 'clients_per_round', 'Clients drawn for a round.')
-  _add_field('Clients', 'local_epochs', 'Passes over its images per client.')
-  _add_field('Clients', 'batch_size', 'Images in a batch of a client.')
-  _add_field('Clients', 'client_learning_rate', 'Step size of the clients.')
-  _add_field('Clients', 'client_momentum', 'Momentum of the clients.')
-  _add(
-    'Model',
-    flags.DEFINE_enum,
-    'model',
-    'digits_cnn',
-    models.NAMES,
-    'The network.',
-  )
-  _add_field('Model', 'width', 'Factor on its number of filters.')
-  _add_field('Server', 'num_rounds', 'Rounds of training.')
-  _add_field('Server', 'eval_every', 'Rounds between two evaluations.')
-  _add_field('Server', 'server_learning_rate', 'Factor on the mean update.')
-  _add_field('Server', 'server_momentum', 'Momentum of the server.')
-  _add(
-    'Aggregation',
+def define_numbers(name: str, default: Sequence[Any], summary: str) -> None:
+  """Defines a flag whose value is a list of numbers of the default's type."""
+  _define(_define_list_of, name, type(default[0]), list(default), summary)
+
+
+def define_fields(config_class, *, at_least: int = 1, **summaries: str) -> None:
+  """Defines a flag for each of some fields of a dataclass.
+
+  Args:
+    config_class: A dataclass whose fields of those names have defaults.
+    at_least: The smallest value of int fields; floats must not be negative.
+    **summaries: The help text of each field.
+  """
+  defaults = {f.name: f.default for f in dataclasses.fields(config_class)}
+  for name, summary in summaries.items():
+    default = defaults[name]
+    if isinstance(default, bool):
+      _define(flags.DEFINE_boolean, name, default, summary)
+    elif isinstance(default, int):
+      _define(flags.DEFINE_integer, name, default, summary, at_least)
+    elif isinstance(default, float):
+      _define(flags.DEFINE_float, name, default, summary, 0.0)
+    elif isinstance(default, str):
+      _define(flags.DEFINE_string, name, default, summary)
+    elif default and not isinstance(default[0], str):
+      define_numbers(name, default, summary)
+    else:
+      _define(flags.DEFINE_list, name, list(default), summary)
+
+
+def read_fields(config_class, *names: str, **others):
+  """Builds a config from flags named as its fields.
+
+  Args:
+    config_class: A dataclass.
+    *names: Names of flags; by default those of all fields that have one.
+    **others: Values of further fields.
+
+  Returns:
+    The config; lists become tuples.
+  """
+  names = names or [f.name for f in dataclasses.fields(config_class)]
+  values = {n: FLAGS[n].value for n in names if n in FLAGS and n not in others}
+  values = {
+    name: tuple(value) if isinstance(value, list) else value
+    for name, value in values.items()
+  }
+  return config_class(**values, **others)
+
+
+def _check_aggregators(texts: Sequence[str]) -> bool:
+  try:
+    for text in texts:
+      aggregators.parse(aggregators.fill_in(text, bits=1, largest=1.0))
+  except ValueError as e:
+    raise flags.ValidationError(str(e)) from e
+  return True
+
+
+def define_sweep() -> None:
+  """Defines what every sweep over aggregators and seeds has."""
+  _define(
     flags.DEFINE_multi_string,
     'aggregator',
     ['plain_mean', 'autotuned'],
     'Aggregator with its settings; may be repeated, one run for each. '
     f'{aggregators.describe()}.',
   )
-  _check('aggregator', estimation.Config)
-  _add(
-    'Seeds',
-    flags.DEFINE_list,
+  flags.register_validator('aggregator', _check_aggregators)
+  define_numbers(
     'seeds',
-    ['1'],
-    'Seeds of sampling, batches, initial weights and aggregators; one run '
+    [1],
+    'Seeds of everything that is drawn but the partition into clients; one run '
     'of every aggregator for each.',
   )
-  _check('seeds', _seed)
-  _add(
-    'Seeds',
-    flags.DEFINE_integer,
-    'partition_seed',
-    0,
-    'Seed of the partition into clients.',
-    lower_bound=0,
+  _define(
+    flags.DEFINE_enum,
+    'dataset',
+    'digits',
+    datasets.NAMES,
+    'The images to train on.',
   )
-
-
-def _seed(text: str) -> int:
-  if not text.isdigit():
-    raise ValueError(f'`seeds` must be nonnegative ints, found {text!r}.')
-  return int(text)
-
-
-def define_output() -> None:
-  """Defines the flags of places, pace and noise."""
-  _add(
-    'Output',
+  _define(
+    flags.DEFINE_string,
+    'data_dir',
+    None,
+    'Folder that has the files of the data set, if not the usual one.',
+  )
+  _define(
+    flags.DEFINE_boolean,
+    'allow_download',
+    False,
+    'Let Keras download missing files of the data set.',
+  )
+  _define(
+    flags.DEFINE_enum, 'model', 'digits_cnn', models.NAMES, 'The network.'
+  )
+  _define(
     flags.DEFINE_string,
     'output_dir',
     None,
-    'Folder of results and checkpoints; a run that was interrupted there '
-    'continues. By default a new folder in ./results.',
+    'Folder of the results; a sweep that was interrupted there continues. By '
+    'default a new folder in ./results.',
   )
-  _add(
-    'Output',
-    flags.DEFINE_integer,
-    'checkpoint_every',
-    10,
-    'Rounds between two checkpoints.',
-    lower_bound=1,
-  )
-  _add(
-    'Output',
-    flags.DEFINE_boolean,
-    'tensorboard',
-    True,
-    'Write TensorBoard summaries too.',
-  )
-  _add(
-    'Output',
+  _define(
     flags.DEFINE_list,
     'workers',
     [],
@@ -208,86 +174,35 @@ def define_output() -> None:
     'commas; "python -m tff_autotune_secagg.worker --port=8000" starts one. '
     'By default this machine computes.',
   )
-  _add(
-    'Output',
+  _define(
     flags.DEFINE_boolean,
     'quiet',
     False,
     'Show no progress; only the closing table.',
   )
-  _add(
-    'Output',
+  define_smoke()
+
+
+def define_smoke() -> None:
+  """Defines `--smoke`."""
+  _define(
     flags.DEFINE_boolean,
     'smoke',
     False,
-    'Shrink everything to seconds, on random images: shows that it runs.',
+    'Shrink everything to seconds, on random data: shows that it runs.',
   )
 
 
-def define_mean_estimation() -> None:
-  """Defines the flags of `mean_estimation.Config` and of its combinations."""
-  _add(
-    'Vectors',
-    flags.DEFINE_list,
-    'vectors',
-    ['dense'],
-    f'Kinds of vectors, of {", ".join(estimation.KINDS)}; recorded are '
-    'client updates of a training run with the settings below.',
-  )
-  _check('vectors', lambda kind: estimation.Config('plain_mean', vectors=kind))
-  _add(
-    'Vectors',
-    flags.DEFINE_integer,
-    'dim',
-    10_000,
-    'Entries of a synthetic vector.',
-    lower_bound=1,
-  )
-  _add(
-    'Vectors',
-    flags.DEFINE_integer,
-    'settling_rounds',
-    3,
-    'First rounds, which figures leave out.',
-    lower_bound=0,
-  )
-  _add(
-    'Vectors',
-    flags.DEFINE_list,
-    'bits',
-    ['4', '8'],
-    'Bits per coordinate: what {bits} and {modulus} in an aggregator stand '
-    'for; {max} stands for the largest entry.',
-  )
-  _check('bits', _seed)
-
-
-def mean_estimation_configs() -> List[estimation.Config]:
-  """All combinations of the flags, shrunken if `--smoke` says so."""
-  settings = dict(
-    num_clients=FLAGS.clients_per_round,
-    dim=FLAGS.dim,
-    num_rounds=FLAGS.num_rounds,
-    settling_rounds=FLAGS.settling_rounds,
-  )
-  run_seeds, bits = (
-    [_seed(s) for s in FLAGS.seeds],
-    [int(b) for b in FLAGS.bits],
-  )
-  aggregators = FLAGS.aggregator
-  if FLAGS.smoke:
-    settings.update(num_clients=2, dim=100, num_rounds=2, settling_rounds=1)
-    run_seeds, bits, aggregators = run_seeds[:1], bits[-1:], aggregators[:2]
-  return estimation.configs(
-    aggregators, bits, FLAGS.vectors, run_seeds, **settings
-  )
+def sweep_options() -> Dict[str, Any]:
+  """Keyword arguments of `sweep.AbstractSweep` that the flags decide."""
+  names = ('data_dir', 'allow_download', 'quiet', 'workers')
+  return {name: FLAGS[name].value for name in names}
 
 
 def define_results() -> None:
   """Defines the flags of binaries that read results."""
-  _add('Input', flags.DEFINE_list, 'results', None, 'Files of result rows.')
-  _add(
-    'Input',
+  _define(flags.DEFINE_list, 'results', None, 'Files of result rows.')
+  _define(
     flags.DEFINE_multi_string,
     'select',
     [],
@@ -297,107 +212,44 @@ def define_results() -> None:
   )
 
 
-def define_plot(choices, with_results: bool = True) -> None:
-  """Defines the flags of binaries that draw.
+def read_rows(kind: str = 'round') -> List[result_rows.Row]:
+  """The rows of `--results` that `--select` keeps."""
+  return result_rows.select(
+    result_rows.read(*FLAGS.results, kind=kind), FLAGS.select
+  )
 
-  Args:
-    choices: Further enum flags: name to (default, values, help).
-    with_results: Whether the binary reads results, of which a title speaks.
-  """
-  if with_results:
-    define_results()
-    _add('Output', flags.DEFINE_string, 'title', '', 'Written above.')
-  _add(
-    'Output',
+
+def define_picture() -> None:
+  """Defines the flags of binaries that draw."""
+  _define(flags.DEFINE_string, 'title', '', 'Written above.')
+  _define(
     flags.DEFINE_string,
     'output',
     None,
     'Picture to write; its suffix says how.',
   )
-  for name, (default, values, summary) in choices.items():
-    _add('Output', flags.DEFINE_enum, name, default, values, summary)
 
 
-def sweep_options() -> Dict[str, Any]:
-  """Keyword arguments of `sweep`'s classes that the flags decide."""
-  names = ('data_dir', 'allow_download', 'quiet', 'workers')
-  return {name: FLAGS[name].value for name in names}
+def define_output(default: str = None) -> None:
+  """Defines the file to which a binary adds its rows."""
+  _define(
+    flags.DEFINE_string, 'output', default, 'JSON lines file to append to.'
+  )
 
 
-def require(*names: str) -> None:
-  """Exits with status 1 and a sentence if one of these flags is not given.
-
-  Not absl's `required`, which would hold for every binary of a process.
+def take_only_flags(argv: Sequence[str]) -> None:
+  """Refuses words on the command line that are no flags.
 
   Args:
-    *names: Names of flags.
-  """
-  missing = [f'--{name}' for name in names if FLAGS[name].value is None]
-  if missing:
-    sys.stderr.write(
-      f'These flags must be given: {", ".join(missing)}.\nTry --help.\n'
-    )
-    sys.exit(1)
-
-
-def select_rows(rows):
-  """Keeps the rows that `--select` asks for.
-
-  Args:
-    rows: Joined rows.
-
-  Returns:
-    Those whose config has all the selected settings.
+    argv: What absl left of the command line, the program first.
 
   Raises:
-    ValueError: If none is left; the message says what there is.
+    app.UsageError: If there are such words.
   """
-  kept = rows
-  for condition in FLAGS.select:
-    key, _, values = condition.partition('=')
-    before, kept = (
-      kept,
-      [
-        r
-        for r in kept
-        if key in r['config']
-        and str(r['config'][key]).startswith(tuple(values.split('|')))
-      ],
+  if len(argv) > 1:
+    raise app.UsageError(
+      f'Arguments must be flags like --name=value, found {argv[1]!r}.'
     )
-    if not kept:
-      found = sorted({str(r['config'].get(key)) for r in before})
-      raise ValueError(
-        f'`select` must leave some rows, found none with {condition!r}; the '
-        f'values of {key!r} are {", ".join(found)}.'
-      )
-  return kept
-
-
-def recording_config() -> trainer.Config:
-  """The training run whose client updates mean estimation records."""
-  return _training_config('plain_mean', FLAGS.seeds[0])
-
-
-def _training_config(aggregator, seed):
-  fields = {
-    name: getattr(FLAGS, name)
-    for name in _FIELD_DEFAULTS
-    if name in FLAGS and name not in ('aggregator', 'smoke')
-  }
-  config = trainer.Config(**fields, aggregator=aggregator, seed=_seed(seed))
-  return trainer.smoke(config) if FLAGS.smoke else config
-
-
-def training_configs() -> List[trainer.Config]:
-  """One config for each seed and aggregator of the flags."""
-  run_seeds, aggregators = FLAGS.seeds, FLAGS.aggregator
-  if FLAGS.smoke:
-    run_seeds, aggregators = run_seeds[:1], aggregators[:_SMOKE_AGGREGATORS]
-  return [
-    _training_config(aggregator, seed)
-    for seed in run_seeds
-    for aggregator in aggregators
-  ]
 
 
 def set_defaults_from_file(path: str) -> None:
@@ -418,58 +270,3 @@ def set_defaults_from_file(path: str) -> None:
   for name, values in given.items():
     is_list = isinstance(FLAGS[name], flags.MultiFlag)
     FLAGS.set_default(name, values if is_list else values[0])
-
-
-def help_text(summary: str) -> str:
-  """The text of `--help`: the flags in their groups, with defaults."""
-  lines = [summary.strip(), '']
-  for group, names in _groups.items():
-    lines.append(f'{group}:')
-    for name in names:
-      flag = FLAGS[name]
-      default = flag.default_as_str
-      if flag.boolean:
-        head = f'--[no]{name}'
-      elif isinstance(flag, flags.EnumFlag):
-        head = f'--{name}=<{"|".join(flag.parser.enum_values)}>'
-      else:
-        head = f'--{name}=...'
-      # absl puts the choices before the text of an enum, and a remark behind
-      # that of a repeated flag; the heads here say both.
-      text = flag.help.split('>: ', 1)[-1].split(';\n', 1)[0]
-      note = '' if default is None else f' Default: {default}.'
-      lines.append(f'  {head}')
-      lines.append(flags.text_wrap(text + note, 80, '      '))
-    lines.append('')
-  lines.append(
-    '--flagfile=FILE reads flags from a file; '
-    '--helpfull lists the flags of all libraries.'
-  )
-  return '\n'.join(lines)
-
-
-def parse(argv: Sequence[str]) -> Sequence[str]:
-  """Parses `argv` into `FLAGS`, as the `flags_parser` of `app.run`.
-
-  Args:
-    argv: The command line, program first.
-
-  Returns:
-    What is left of it. Exits with status 0 after `--help` and 1, with one
-    sentence, after a wrong flag.
-  """
-  if any(a in ('--help', '-help', '-h', '-?') for a in argv[1:]):
-    print(help_text(sys.modules['__main__'].__doc__ or ''))
-    sys.exit(0)
-  try:
-    rest = FLAGS(argv)
-  except flags.Error as e:
-    sys.stderr.write(f'{e}\nTry --help.\n')
-    sys.exit(1)
-  if len(rest) > 1:
-    sys.stderr.write(
-      f'Arguments must be flags like --name=value, found {rest[1]!r}.\n'
-      'Try --help.\n'
-    )
-    sys.exit(1)
-  return rest

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result files: JSON lines that survive kills, and TensorBoard copies.
 
-A file holds two kinds of rows. A row with `kind` 'run' describes a run once:
-its config, its environment and its wall clock start. Rows with `kind` 'round'
-name their run and hold the numbers of one round. `read` joins them.
+A row with `kind` 'run' describes a run once: its config, its environment and
+its wall clock start. All other rows name their run; those with `kind` 'round'
+hold the numbers of one round. `read` joins them with their config.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import os
 import platform
 import shutil
 import subprocess
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -115,6 +115,57 @@ class ResultsFile:
         f.flush()
         os.fsync(f.fileno())
 
+  def begin(
+    self,
+    run: str,
+    config: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    **details,
+  ) -> None:
+    """Describes `run`, unless that was done before.
+
+    Args:
+      run: Name of the run.
+      config: Its settings.
+      environment: What `environment()` returned.
+      **details: Further entries of the row.
+    """
+    if self.has_run(run):
+      return
+    self.append(
+      dict(
+        kind='run',
+        run=run,
+        config=config,
+        environment=environment,
+        started=now(),
+        **details,
+      )
+    )
+
+  def store(
+    self,
+    run: str,
+    config: Mapping[str, Any],
+    rows: Iterator[Row],
+    kind: str = 'round',
+  ) -> Iterator[Row]:
+    """Appends the rows of `run` as they come, and passes them on.
+
+    Args:
+      run: Name of the run, which is described before the first row.
+      config: Its settings.
+      rows: Without `kind` and `run`.
+      kind: Of the rows.
+
+    Yields:
+      The rows as they were.
+    """
+    self.begin(run, config, environment())
+    for row in rows:
+      self.append(dict(kind=kind, run=run, **row))
+      yield row
+
   def _cut_torn_line(self, f):
     end = f.seek(0, os.SEEK_END)
     if not end:
@@ -166,23 +217,63 @@ class ResultsFile:
     )
 
 
-def read(*paths: str) -> List[Row]:
-  """Reads round rows, each joined with the config of its run.
+def read(*paths: str, kind: str = 'round') -> List[Row]:
+  """Reads rows, each joined with the config of its run.
 
   Args:
     *paths: JSON lines files.
+    kind: Of the rows.
 
   Returns:
-    One dict per round row, with the key `config` added.
+    One dict per row of that kind, with the key `config` added.
   """
   joined = []
   for path in paths:
     rows = ResultsFile(path).rows()
     runs = {r['run']: r for r in rows if r['kind'] == 'run'}
     for row in rows:
-      if row['kind'] == 'round':
+      if row['kind'] == kind:
         joined.append(dict(row, config=runs[row['run']]['config']))
   return joined
+
+
+def select(rows: Sequence[Row], conditions: Sequence[str]) -> List[Row]:
+  """Keeps the rows whose config meets all of some conditions.
+
+  Args:
+    rows: Joined rows.
+    conditions: Texts `setting=value|value`; a prefix of the value is enough.
+
+  Returns:
+    Those rows.
+
+  Raises:
+    ValueError: If none is left; the message says what there is.
+  """
+  kept = list(rows)
+  for condition in conditions:
+    key, _, values = condition.partition('=')
+    prefixes = tuple(values.split('|'))
+    found = sorted({str(row['config'].get(key)) for row in kept})
+    kept = [
+      row
+      for row in kept
+      if key in row['config'] and str(row['config'][key]).startswith(prefixes)
+    ]
+    if not kept:
+      raise ValueError(
+        f'`select` must leave some rows, found none with {condition!r}; the '
+        f'values of {key!r} are {", ".join(found)}.'
+      )
+  return kept
+
+
+def measurement(row: Row, name: str) -> Optional[Any]:
+  """The aggregator measurement called `name` in a round row, or None."""
+  for key, value in row.get('aggregator', {}).items():
+    if key.split('/')[-1] == name:
+      return value
+  return None
 
 
 def environment() -> Row:

@@ -22,7 +22,6 @@ class Stream(enum.IntEnum):
   MODEL = 3
   AGGREGATION = 4
   VECTORS = 5
-  AUGMENTATION = 6
 
 
 def generator(seed: int, stream: Stream, *position: int) -> np.random.Generator:

@@ -1,26 +1,19 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of the error table: reads rows, draws, touches no flags."""
+"""The figure of the error table, from result rows."""
 
-import json
+from matplotlib import pyplot as plt
 
-import matplotlib
-
-from experiments.common import plots
-
-matplotlib.use('Agg')
-from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+from experiments.common import plot_style
 
 
-def read(path):
-  """Returns the measured cells of a results file."""
-  with open(path) as f:
-    rows = [json.loads(line) for line in f]
-  return [row for row in rows if row['kind'] == 'round']
+def draw(rows, title=''):
+  """Returns a figure with one column for each cohort.
 
-
-def draw(rows):
-  """Returns a figure with one column for each cohort."""
+  Args:
+    rows: Joined rows of `table.run`.
+    title: Put above, before the number of rounds.
+  """
   cohorts = sorted({row['num_clients'] for row in rows})
   figure, axes = plt.subplots(
     2,
@@ -58,10 +51,11 @@ def draw(rows):
       if not points:
         continue
       modulus, measured, predicted, bits = zip(*points)
-      colour = plots.style(index)['color']
-      column[0].loglog(modulus, measured, 'o', color=colour, markersize=4)
-      column[0].loglog(modulus, predicted, **plots.style(index), label=label)
-      column[1].semilogx(modulus, bits, 'o-', color=colour, markersize=4)
+      style = plot_style.style(index)
+      dots = dict(color=style['color'], markersize=4)
+      column[0].loglog(modulus, measured, 'o', **dots)
+      column[0].loglog(modulus, predicted, **style, label=label)
+      column[1].semilogx(modulus, bits, 'o-', **dots)
     column[0].set_title(f'clients: {cohort}', fontsize='medium')
     column[1].set_xlabel('modulus k')
     for panel in column:
@@ -71,10 +65,8 @@ def draw(rows):
   axes[1, 0].set(ylabel=r'bits above NMSE = $n/k^2$', ylim=(-1, 6))
   axes[0, 0].legend(fontsize='x-small')
   rounds = [row['num_rounds'] for row in rows]
-  figure.suptitle(
+  note = (
     f'Dots: measured, mean of {min(rounds)} to {max(rounds)} rounds;'
-    ' lines: predicted',
-    fontsize='medium',
+    ' lines: predicted'
   )
-  figure.tight_layout()
-  return figure
+  return plot_style.finish(figure, title, note)

@@ -1,34 +1,32 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""Draws the error table: NMSE and bits above the bound against the modulus.
+r"""Draws NMSE and bits above the bound against the modulus.
 
-python -m experiments.error_table.plot
+  python -m experiments.error_table.plot \
+      --flagfile=experiments/error_table/configs/figures/error_table.flags
 """
-
-import os
 
 from absl import app
 from absl import flags
 
-from experiments.common import plots
+from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import flag_groups
+from experiments.common import plot_style
 from experiments.error_table import figure
 
+del quiet  # Imported for its side effect.
+
 FLAGS = flags.FLAGS
-_FOLDER = os.path.dirname(__file__)
-flags.DEFINE_string(
-  'input', os.path.join(_FOLDER, 'results', 'error_table.jsonl'), 'Rows.'
-)
-flags.DEFINE_string(
-  'output', os.path.join(_FOLDER, 'figures', 'error_table.png'), 'Picture.'
-)
+flag_groups.define_results()
+flag_groups.define_picture()
 
 
 def main(argv):
-  del argv  # Unused.
-  os.makedirs(os.path.dirname(os.path.abspath(FLAGS.output)), exist_ok=True)
-  rows = figure.read(FLAGS.input)
-  print(plots.save(figure.draw(rows), FLAGS.output))
+  flag_groups.take_only_flags(argv)
+  rows = flag_groups.read_rows()
+  print(plot_style.save(figure.draw(rows, title=FLAGS.title), FLAGS.output))
 
 
 if __name__ == '__main__':
+  flags.mark_flags_as_required(['results', 'output'])
   app.run(main)

@@ -19,7 +19,7 @@ from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 # Coordinates encoded by one call: bounds the memory of many clients.
 _CHUNK = 2**21
@@ -80,7 +80,7 @@ class SumSimulation:
       dtype: tf.float32 or tf.float64, of the clients' and the server's work.
       seed: nonnegative int.
     """
-    self.tuner = tuning.WrappedNormalTuner(
+    self.tuner = wrapped_normal_tuner.WrappedNormalTuner(
       modulus=modulus,
       wrap_probability=wrap_probability,
       rounding=rounding,

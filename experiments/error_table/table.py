@@ -9,14 +9,14 @@ bound for nested lattices.
 
 import dataclasses
 import math
-from typing import Any, Dict, Iterator, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
+from experiments.common import result_rows
 from experiments.common import seeds
 from experiments.error_table import sum_simulation
-from tff_autotune_secagg import planning
-from tff_autotune_secagg.numerics import quantization
+import tff_autotune_secagg as autotune
 
 CLIENT_KINDS = {
   'orthogonal': sum_simulation.orthogonal_clients,
@@ -86,7 +86,7 @@ def run(cell: Cell) -> Dict[str, Any]:
     the energy of its own sum), `standard_error` of it, `predicted_nmse`,
     `bits_above_bound`, and `largest_nmse` of all rounds from the first on.
   """
-  rounding = quantization.Rounding(cell.rounding)
+  rounding = autotune.Rounding(cell.rounding)
   simulated = sum_simulation.SumSimulation(
     modulus=cell.modulus,
     dim=cell.dim,
@@ -108,7 +108,7 @@ def run(cell: Cell) -> Dict[str, Any]:
     dataclasses.asdict(cell),
     nmse=nmse,
     standard_error=spread / math.sqrt(len(measured)),
-    predicted_nmse=planning.predicted_nmse(
+    predicted_nmse=autotune.predicted_nmse(
       num_clients=cell.num_clients,
       modulus=cell.modulus,
       wrap_probability=cell.wrap_probability,
@@ -124,19 +124,41 @@ def bits_above_bound(nmse: float, num_clients: int, modulus: int) -> float:
   return 0.5 * math.log2(nmse * modulus**2 / num_clients)
 
 
-def format_table(rows: Sequence[Dict[str, Any]]) -> str:
-  """Returns the rows as text, one line each."""
-  lines = [
-    'modulus clients kind       rounding   alpha   NMSE     +-      predicted'
-    '  ratio  bits above bound'
+def run_missing(
+  wanted: Iterable[Cell], file: result_rows.ResultsFile
+) -> Iterator[Dict[str, Any]]:
+  """Measures the cells of which a file has no row, and appends them to it."""
+  fields = [field.name for field in dataclasses.fields(Cell)]
+  done = [
+    [row[field] for field in fields]
+    for row in file.rows()
+    if row['kind'] == 'round'
   ]
-  for row in rows:
-    alpha = row['wrap_probability']
-    lines.append(
-      f'{row["modulus"]:7d} {row["num_clients"]:7d} {row["clients"]:10s}'
-      f' {row["rounding"]:10s} {"auto" if alpha is None else f"{alpha:g}":6s}'
-      f' {row["nmse"]:.2e} {row["standard_error"]:.0e}'
-      f' {row["predicted_nmse"]:.2e} {row["nmse"] / row["predicted_nmse"]:6.3f}'
-      f' {row["bits_above_bound"]:6.2f}'
-    )
-  return '\n'.join(lines)
+  missing = (
+    cell
+    for cell in wanted
+    if [getattr(cell, field) for field in fields] not in done
+  )
+  rows = (
+    dict(run(cell), round=number)
+    for number, cell in enumerate(missing, len(done) + 1)
+  )
+  return file.store('error_table', {}, rows)
+
+
+HEAD = (
+  'modulus clients kind       rounding   alpha   NMSE     +-      predicted'
+  '  ratio  bits above bound'
+)
+
+
+def format_row(row: Mapping[str, Any]) -> str:
+  """Returns a row as a line below `HEAD`."""
+  alpha = row['wrap_probability']
+  return (
+    f'{row["modulus"]:7d} {row["num_clients"]:7d} {row["clients"]:10s}'
+    f' {row["rounding"]:10s} {"auto" if alpha is None else f"{alpha:g}":6s}'
+    f' {row["nmse"]:.2e} {row["standard_error"]:.0e}'
+    f' {row["predicted_nmse"]:.2e} {row["nmse"] / row["predicted_nmse"]:6.3f}'
+    f' {row["bits_above_bound"]:6.2f}'
+  )

@@ -61,10 +61,9 @@ class Config:
   """Everything that decides the numbers of one run.
 
   Attributes:
-    aggregator: Text that `baselines.parse` reads once `{bits}`, `{modulus}` and
-      `{max}` in it are replaced: the bits of this run, two to their power, and
-      the largest absolute entry of all vectors of the run, which a fixed range
-      is allowed to know here.
+    aggregator: Text that `aggregators.parse` reads once `aggregators.fill_in`
+      has replaced the bits of this run and the largest absolute entry of all
+      its vectors, which a fixed range is allowed to know here.
     bits: What `{bits}` and `{modulus}` stand for; 0 if there are none.
     vectors: One of `KINDS`.
     num_clients: Clients in each round.
@@ -92,11 +91,7 @@ class Config:
 
   def text(self, largest: float) -> str:
     """The aggregator with everything replaced."""
-    return (
-      self.aggregator.replace('{bits}', str(self.bits))
-      .replace('{modulus}', str(2**self.bits))
-      .replace('{max}', repr(float(largest)))
-    )
+    return aggregators.fill_in(self.aggregator, self.bits, largest)
 
 
 def synthetic_vectors(config: Config) -> np.ndarray:
@@ -130,26 +125,26 @@ def record_updates(
     server_learning_rate=1.0,
     server_momentum=0.0,
   )
-  trainer = trainer.Trainer(config, data)
-  state = trainer.process.initialize()
+  learner = trainer.Trainer(config, data)
+  state = learner.process.initialize()
   recorded = []
   for round_num in range(1, config.num_rounds + 1):
-    before = _flat_weights(trainer, state)
-    client_data = trainer.client_data(round_num)
+    before = _flat_weights(learner, state)
+    client_data = learner.client_data(round_num)
     # A round of one client moves the model by just that client's update.
     recorded.append(
       [
-        _flat_weights(trainer, trainer.process.next(state, [one]).state)
+        _flat_weights(learner, learner.process.next(state, [one]).state)
         - before
         for one in client_data
       ]
     )
-    state = trainer.process.next(state, client_data).state
+    state = learner.process.next(state, client_data).state
   return np.float32(recorded)
 
 
-def _flat_weights(trainer, state):
-  weights = trainer.process.get_model_weights(state).trainable
+def _flat_weights(learner, state):
+  weights = learner.process.get_model_weights(state).trainable
   return np.concatenate([np.ravel(w) for w in weights])
 
 

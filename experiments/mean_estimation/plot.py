@@ -1,10 +1,9 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""Draws error against bits from the results of mean estimation. Runs nothing.
+r"""Draws error against bits from the results of mean estimation.
 
   python -m experiments.mean_estimation.plot \
-      --results=experiments/mean_estimation/results/mean_estimation.jsonl \
-      --output=experiments/mean_estimation/figures/mean_estimation.png
+      --flagfile=experiments/mean_estimation/configs/figures/mean_estimation.flags
 """
 
 from absl import app
@@ -12,21 +11,22 @@ from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.common import flag_groups
-from experiments.common import plots
-from experiments.common import result_rows
+from experiments.common import plot_style
+from experiments.mean_estimation import figure
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-flag_groups.define_plot({})
+flag_groups.define_results()
+flag_groups.define_picture()
 
 
 def main(argv):
-  del argv  # Unused.
-  flag_groups.require('results', 'output')
-  rows = flag_groups.select_rows(result_rows.read(*FLAGS.results))
-  print(plots.save(plots.nmse_figure(rows, title=FLAGS.title), FLAGS.output))
+  flag_groups.take_only_flags(argv)
+  rows = flag_groups.read_rows()
+  print(plot_style.save(figure.draw(rows, title=FLAGS.title), FLAGS.output))
 
 
 if __name__ == '__main__':
-  app.run(main, flags_parser=flag_groups.parse)
+  flags.mark_flags_as_required(['results', 'output'])
+  app.run(main)

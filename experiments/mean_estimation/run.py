@@ -17,21 +17,21 @@ from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.common import flag_groups
-from experiments.training import sweep
+from experiments.common import sweep
+from experiments.mean_estimation import flags as estimation_flags
+from experiments.mean_estimation import sweep as estimation_sweep
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-flag_groups.define_training()
-flag_groups.define_mean_estimation()
-flag_groups.define_output()
+flags.adopt_module_key_flags(estimation_flags)
 
 
 def main(argv):
-  del argv  # Unused.
-  runs = sweep.EstimationSweep(
-    flag_groups.mean_estimation_configs(),
-    training=flag_groups.recording_config(),
+  flag_groups.take_only_flags(argv)
+  runs = estimation_sweep.EstimationSweep(
+    estimation_flags.configs(),
+    training=estimation_flags.recording_config(),
     output_dir=FLAGS.output_dir or sweep.new_output_dir('mean_estimation'),
     **flag_groups.sweep_options(),
   )
@@ -42,4 +42,4 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  app.run(main, flags_parser=flag_groups.parse)
+  app.run(main)

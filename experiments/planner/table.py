@@ -5,11 +5,10 @@
 import math
 from typing import Any, Dict, List, Sequence
 
-from tff_autotune_secagg import aggregators
-from tff_autotune_secagg import planning
+from experiments.common import aggregators
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
 
 Row = Dict[str, Any]
 
@@ -18,7 +17,7 @@ def rows(
   num_values: int,
   num_clients: int,
   target_nmses: Sequence[float],
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+  rounding: autotune.Rounding = autotune.Rounding.STOCHASTIC,
 ) -> List[Row]:
   """Returns what each target error costs.
 
@@ -39,21 +38,21 @@ def rows(
   Raises:
     ValueError: a target is out of reach, or an argument out of range.
   """
-  width = hadamard.padded_dim(max(num_values, aggregators.MIN_DIM))
+  width = hadamard.padded_dim(max(num_values, autotune.aggregators.MIN_DIM))
   found = []
   for target in target_nmses:
-    modulus = planning.plan_modulus(num_clients, target, rounding=rounding)
+    modulus = autotune.plan_modulus(num_clients, target, rounding=rounding)
     options = dict(num_clients=num_clients, modulus=modulus, rounding=rounding)
-    alone = planning.plan_modulus(1, target, rounding=rounding)
-    bits = modulus.bit_length() - 1
-    more_bits = math.ceil(math.log2(num_clients * alone))
+    alone = autotune.plan_modulus(1, target, rounding=rounding)
+    bits = aggregators.num_bits(modulus)
+    more_bits = aggregators.num_bits(num_clients * alone)
     found.append(
       dict(
         target_nmse=target,
         modulus=modulus,
         bits=bits,
-        predicted_nmse=planning.predicted_nmse(**options),
-        wrap_probability=planning.optimal_wrap_probability(**options),
+        predicted_nmse=autotune.predicted_nmse(**options),
+        wrap_probability=autotune.optimal_wrap_probability(**options),
         bytes_per_client=math.ceil(width * bits / 8),
         bytes_as_floats=4 * num_values,
         share_of_floats=math.ceil(width * bits / 8) / (4 * num_values),
@@ -66,10 +65,10 @@ def rows(
 
 def smallest_modulus(
   num_clients: int,
-  rounding: quantization.Rounding = quantization.Rounding.STOCHASTIC,
+  rounding: autotune.Rounding = autotune.Rounding.STOCHASTIC,
 ) -> int:
   """Returns the smallest power of two that is not refused for a cohort."""
-  return planning.plan_modulus(
+  return autotune.plan_modulus(
     num_clients, operating_point.MAX_PREDICTED_NMSE, rounding=rounding
   )
 

@@ -7,15 +7,16 @@ messages. The expansion is a client's traffic over that of sending
 its vector in the clear at the same bits per value, as that paper defines it.
 Sums with headroom, as deployed there, need log2(n) bits more on every value;
 autotuned modular sums do not, and pay for keys and shares alone. How many bits
-an error needs is another question, which `run_planner` answers.
+an error needs is another question, which `experiments.planner` answers.
 """
 
 import dataclasses
 import math
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 
+from experiments.common import aggregators
 from experiments.common import seeds
 from experiments.protocol_cost import masking_protocol
 
@@ -36,10 +37,10 @@ class Config:
     seed: Of the vectors and keys.
   """
 
-  num_clients: Sequence[int] = (10, 30, 100)
+  num_clients: Tuple[int, ...] = (10, 30, 100)
   dim: int = 1024
-  bits: Sequence[int] = (4, 8, 16)
-  dims: Sequence[int] = (2**16, 2**20)
+  bits: Tuple[int, ...] = (4, 8, 16)
+  dims: Tuple[int, ...] = (2**16, 2**20)
   threshold_share: float = 2 / 3
   seed: int = 1
 
@@ -133,7 +134,7 @@ def run(config: Config) -> Iterator[Dict[str, Any]]:
         'autotuned': 2**bits,
       }
       for scheme, modulus in moduli.items():
-        vector = math.ceil(masking_protocol.num_bits(modulus) * dim / 8)
+        vector = math.ceil(aggregators.num_bits(modulus) * dim / 8)
         is_quoted = scheme == 'headroom' and bits == 16
         yield _row(
           scheme,

@@ -32,6 +32,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.kdf import hkdf
 import numpy as np
 
+from experiments.common import aggregators
+
 # The smallest prime above 2**256: holds any secret of 32 bytes.
 PRIME = 2**256 + 297
 _KEY_BYTES = 32
@@ -90,21 +92,16 @@ def mask(key: bytes, dim: int, modulus: int) -> np.ndarray:
   return residues[:dim]
 
 
-def num_bits(modulus: int) -> int:
-  """Bits of a residue on the wire."""
-  return (modulus - 1).bit_length()
-
-
 def pack(residues: np.ndarray, modulus: int) -> bytes:
-  """Residues as a string of `num_bits` bits each."""
+  """Residues as a string of as many bits each as the modulus needs."""
   words = residues.astype('>u4').view(np.uint8).reshape([-1, 4])
-  bits = np.unpackbits(words, axis=1)[:, 32 - num_bits(modulus) :]
+  bits = np.unpackbits(words, axis=1)[:, 32 - aggregators.num_bits(modulus) :]
   return np.packbits(bits).tobytes()
 
 
 def unpack(message: bytes, dim: int, modulus: int) -> np.ndarray:
   """Inverse of `pack`, int64."""
-  width = num_bits(modulus)
+  width = aggregators.num_bits(modulus)
   bits = np.unpackbits(np.frombuffer(message, np.uint8), count=dim * width)
   words = np.zeros([dim, 32], np.uint8)
   words[:, 32 - width :] = bits.reshape([dim, width])

@@ -9,6 +9,7 @@ from absl import app
 from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import flag_groups
 from experiments.scaling import scaling
 from experiments.training import trainer
 
@@ -25,27 +26,24 @@ flags.DEFINE_string(
 
 
 def main(argv):
-  del argv  # Unused.
-  rows = scaling.run(
-    scaling.Config(
-      training=trainer.Config(
-        dataset='digits',
-        model='digits_cnn',
-        aggregator=FLAGS.aggregator,
-        width=FLAGS.width,
-        num_clients=FLAGS.clients_per_round,
-        clients_per_round=FLAGS.clients_per_round,
-        num_rounds=FLAGS.num_rounds,
-        eval_every=FLAGS.num_rounds + 1,
-      ),
-      worker_counts=tuple(range(len(FLAGS.workers) + 1)),
-      workers=tuple(FLAGS.workers),
-    )
+  flag_groups.take_only_flags(argv)
+  training = trainer.Config(
+    dataset='digits',
+    model='digits_cnn',
+    aggregator=FLAGS.aggregator,
+    width=FLAGS.width,
+    num_clients=FLAGS.clients_per_round,
+    clients_per_round=FLAGS.clients_per_round,
+    num_rounds=FLAGS.num_rounds,
+    eval_every=FLAGS.num_rounds + 1,
   )
-  for row in rows:
-    print(
-      '  '.join(f'{key} {value:.5g}' for key, value in row.items()), flush=True
-    )
+  config = scaling.Config(
+    training=training,
+    worker_counts=tuple(range(len(FLAGS.workers) + 1)),
+    workers=tuple(FLAGS.workers),
+  )
+  for row in scaling.run(config):
+    print('  '.join(f'{key} {value:.5g}' for key, value in row.items()))
 
 
 if __name__ == '__main__':

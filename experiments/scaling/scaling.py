@@ -57,11 +57,11 @@ def _measure(config: Config, data, num_workers: int) -> Dict[str, Any]:
     simulation.set_remote_context(config.workers[:num_workers])
   else:
     simulation.set_local_context()
-  trainer = trainer.Trainer(config.training, data)
-  state = trainer.process.initialize()
+  learner = trainer.Trainer(config.training, data)
+  state = learner.process.initialize()
   for round_num in range(1, config.training.num_rounds + 1):
-    clients = trainer.client_data(round_num)
-    output = trainer.process.next(state, clients)
+    clients = learner.client_data(round_num)
+    output = learner.process.next(state, clients)
     state = output.state
     if round_num == _WARM_UP_ROUNDS:
       start, bytes_before = time.monotonic(), network_bytes()

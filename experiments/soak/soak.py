@@ -12,6 +12,7 @@ import asyncio
 import collections
 import dataclasses
 import os
+import shutil
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -21,7 +22,7 @@ import tensorflow_federated as tff
 
 from experiments.common import result_rows
 from experiments.common import seeds
-import tff_autotune_secagg as tas
+import tff_autotune_secagg as autotune
 
 # The chance that an honest round breaks the bound on its wrapped entries.
 _FALSE_ALARM = 1e-9
@@ -331,8 +332,10 @@ def run(
     `counts` by fault and event, `worst` (largest `nmse_lost`, `nmse_settled`
     and `error_over_bound`) and `mean_nmse_over_predicted` of settled rounds.
   """
-  rounding = tas.Rounding.DITHER if config.dither else tas.Rounding.STOCHASTIC
-  process = tas.autotuned_secure_aggregator(
+  rounding = autotune.Rounding.STOCHASTIC
+  if config.dither:
+    rounding = autotune.Rounding.DITHER
+  process = autotune.autotuned_secure_aggregator(
     modulus=config.modulus,
     zeroing=False,
     rounding=rounding,
@@ -355,7 +358,7 @@ def run(
     checker.check(step, truth, output, _counter_and_bin(state))
     if step.round % config.block and step.round != config.num_rounds:
       continue
-    (worker_pid,) = tas.simulation.worker_pids()
+    (worker_pid,) = autotune.simulation.worker_pids()
     ratios = checker.ratios
     yield dict(
       round=step.round,
@@ -373,6 +376,38 @@ def run(
       asyncio.run(state_manager.save(state, step.round))
     checker.reset()
     start = time.monotonic()
+
+
+def _run_name(config: Config) -> str:
+  settings = dataclasses.asdict(config)
+  return result_rows.run_name(dict(settings, aggregator='soak'))
+
+
+def rows_of(
+  config: Config, file: result_rows.ResultsFile
+) -> List[result_rows.Row]:
+  """The rows of a soak that a file has."""
+  run = _run_name(config)
+  return [
+    row for row in file.rows() if row['kind'] == 'round' and row['run'] == run
+  ]
+
+
+def run_to_file(
+  config: Config, file: result_rows.ResultsFile
+) -> Iterator[result_rows.Row]:
+  """As `run`, with each row appended to a file, and continued from there."""
+  run_name = _run_name(config)
+  file.begin(run_name, dataclasses.asdict(config), result_rows.environment())
+  folder = f'{file.path}.{run_name}.state'
+  manager = tff.program.FileProgramStateManager(
+    folder, keep_total=1, keep_first=False
+  )
+  for row in run(config, state_manager=manager):
+    file.drop_rounds_after(run_name, row['round'] - 1)
+    file.append(dict(kind='round', run=run_name, **row))
+    yield row
+  shutil.rmtree(folder, ignore_errors=True)
 
 
 def summarize(rows: List[result_rows.Row]) -> Dict[str, Any]:

@@ -9,8 +9,9 @@ and one picture.
 import os
 from typing import Any, Dict, Sequence
 
-from experiments.common import plots
+from experiments.common import plot_style
 from experiments.common import result_rows
+from experiments.training import figures
 
 PICTURE_NAME = 'demo.png'
 
@@ -20,8 +21,8 @@ def draw_picture(results_path: str, output_dir: str) -> str:
   rows = result_rows.read(results_path)
   runs = result_rows.ResultsFile(results_path).rows()
   data = next(r['data'] for r in runs if r['kind'] == 'run')
-  return plots.save(
-    plots.training_figure(rows, title=f'Federated averaging on {data}'),
+  return plot_style.save(
+    figures.training_figure(rows, title=f'Federated averaging on {data}'),
     os.path.join(output_dir, PICTURE_NAME),
   )
 
@@ -30,7 +31,7 @@ def verdict(summary: Sequence[Dict[str, Any]]) -> str:
   """Sentences that compare each aggregator with the plain mean, if it is there.
 
   Args:
-    summary: Rows of `sweep.Sweep.summary`.
+    summary: Rows of `TrainingSweep.summary`.
 
   Returns:
     One line for each aggregator that is not the plain mean, or ''.

@@ -2,36 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy at the end of training, over repeats and against a reference.
 
-Functions take rows as `results.read` returns them.
+Functions take rows as `result_rows.read` returns them.
 """
 
 import collections
-import math
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
-import scipy.stats
+
+from experiments.common import t_interval
 
 Row = Mapping[str, Any]
 
 REFERENCE = 'plain_mean'
 _LAST_PART = 1 / 6
-_CONFIDENCE = 0.95
 
 
 def percent(row: Row) -> Optional[float]:
   """Test accuracy in percent; None where a round was not evaluated."""
   share = row.get('test_accuracy')
   return None if share is None else 100 * share
-
-
-def interval_width(values: Sequence[float]) -> float:
-  """Half width of the 95 % t-interval of the mean; 0 for one value."""
-  count = len(values)
-  if count < 2:
-    return 0.0
-  quantile = scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, count - 1)
-  return float(quantile * np.std(values, ddof=1) / math.sqrt(count))
 
 
 def _mean(values: Sequence[float]) -> Optional[float]:
@@ -106,12 +96,12 @@ def by_aggregator(rows: Sequence[Row]) -> List[Dict[str, Any]]:
         bits_per_coordinate=members[0]['row']['bits_per_coordinate'],
         bytes_per_client=members[0]['row']['bytes_per_client'],
         mean=float(np.mean(accuracies)),
-        interval=interval_width(accuracies),
+        interval=t_interval.half_width(accuracies),
         rise=_mean(rises),
         repeats=len(members),
         rounds=min(run['row']['round'] for run in members),
         difference=_mean(pairs),
-        difference_interval=interval_width(pairs) if pairs else None,
+        difference_interval=t_interval.half_width(pairs) if pairs else None,
       )
     )
   return found

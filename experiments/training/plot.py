@@ -4,8 +4,7 @@ r"""Draws figures from the results of training runs. Runs nothing.
 
   python -m experiments.training.plot \
       --results=experiments/training/results/fashion_iid.jsonl \
-      --figure=accuracy_by_bytes \
-      --output=experiments/training/figures/fashion_iid_bytes.png
+      --figure=accuracy --output=fashion_iid.png
 """
 
 import functools
@@ -15,33 +14,31 @@ from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.common import flag_groups
-from experiments.common import plots
-from experiments.common import result_rows
+from experiments.common import plot_style
+from experiments.training import figures
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-_FIGURES = {
-  'training': plots.training_figure,
-  'accuracy': functools.partial(plots.accuracy_figure, zoom=False),
-  'accuracy_zoom': functools.partial(plots.accuracy_figure, zoom=True),
-  'tuning': plots.tuning_figure,
-  'accuracy_by_bytes': plots.accuracy_by_bytes_figure,
+FIGURES = {
+  'training': figures.training_figure,
+  'accuracy': functools.partial(figures.accuracy_figure, zoom=False),
+  'accuracy_zoom': functools.partial(figures.accuracy_figure, zoom=True),
+  'tuning': figures.tuning_figure,
+  'accuracy_by_bytes': figures.accuracy_by_bytes_figure,
 }
-flag_groups.define_plot(
-  {'figure': ('accuracy', list(_FIGURES), 'What to draw.')}
-)
+flag_groups.define_results()
+flag_groups.define_picture()
+flags.DEFINE_enum('figure', 'accuracy', list(FIGURES), 'What to draw.')
 
 
 def main(argv):
-  del argv  # Unused.
-  flag_groups.require('results', 'output')
-  rows = flag_groups.select_rows(result_rows.read(*FLAGS.results))
-  path = plots.save(
-    _FIGURES[FLAGS.figure](rows, title=FLAGS.title), FLAGS.output
-  )
-  print(path)
+  flag_groups.take_only_flags(argv)
+  rows = flag_groups.read_rows()
+  figure = FIGURES[FLAGS.figure](rows, title=FLAGS.title)
+  print(plot_style.save(figure, FLAGS.output))
 
 
 if __name__ == '__main__':
-  app.run(main, flags_parser=flag_groups.parse)
+  flags.mark_flags_as_required(['results', 'output'])
+  app.run(main)

@@ -16,31 +16,29 @@ from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.common import flag_groups
-from experiments.training import sweep
+from experiments.common import sweep
+from experiments.training import flags as training_flags
+from experiments.training import sweep as training_sweep
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-flag_groups.define_training()
-flag_groups.define_output()
+flags.adopt_module_key_flags(training_flags)
 
 
 def main(argv):
-  del argv  # Unused.
-  output_dir = FLAGS.output_dir or sweep.new_output_dir('training')
-  runs = sweep.Sweep(
-    flag_groups.training_configs(),
-    output_dir=output_dir,
-    checkpoint_every=FLAGS.checkpoint_every,
-    tensorboard=FLAGS.tensorboard,
-    **flag_groups.sweep_options(),
+  flag_groups.take_only_flags(argv)
+  runs = training_sweep.TrainingSweep(
+    training_flags.configs(),
+    output_dir=FLAGS.output_dir or sweep.new_output_dir('training'),
+    **training_flags.sweep_options(),
   )
   status = runs.run()
   if status == 0:
-    print(sweep.format_table(runs.summary()))
+    print(training_sweep.format_table(runs.summary()))
     print(f'\nResults: {runs.results.path}')
   sys.exit(status)
 
 
 if __name__ == '__main__':
-  app.run(main, flags_parser=flag_groups.parse)
+  app.run(main)

@@ -8,7 +8,8 @@ aggregator at 8 and at 4 bits. Shows a progress bar, then a table; writes
 results.jsonl, tensorboard/ and demo.png.
 
   python -m experiments.training.run_demo
-  python -m experiments.training.run_demo --num_rounds=9 --aggregator=autotuned:modulus=8
+  python -m experiments.training.run_demo --num_rounds=9 \
+      --aggregator=autotuned:modulus=8
 """
 
 import os
@@ -19,37 +20,36 @@ from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.common import flag_groups
+from experiments.common import sweep
 from experiments.training import demo
-from experiments.training import sweep
+from experiments.training import flags as training_flags
+from experiments.training import sweep as training_sweep
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 _FLAG_FILE = os.path.join(os.path.dirname(__file__), 'configs', 'demo.flags')
-flag_groups.define_training()
-flag_groups.define_output()
+flags.adopt_module_key_flags(training_flags)
 
 
 def main(argv):
-  del argv  # Unused.
-  output_dir = FLAGS.output_dir or sweep.new_output_dir('demo')
-  runs = sweep.Sweep(
-    flag_groups.training_configs(),
-    output_dir=output_dir,
-    checkpoint_every=FLAGS.checkpoint_every,
-    tensorboard=FLAGS.tensorboard,
-    **flag_groups.sweep_options(),
+  flag_groups.take_only_flags(argv)
+  runs = training_sweep.TrainingSweep(
+    training_flags.configs(),
+    output_dir=FLAGS.output_dir or sweep.new_output_dir('demo'),
+    **training_flags.sweep_options(),
   )
   status = runs.run()
   if status == 0:
-    print(f'\n{sweep.format_table(runs.summary())}\n')
+    print(f'\n{training_sweep.format_table(runs.summary())}\n')
     print(demo.verdict(runs.summary()))
-    print(f'\nPicture: {demo.draw_picture(runs.results.path, output_dir)}')
+    picture = demo.draw_picture(runs.results.path, runs.output_dir)
+    print(f'\nPicture: {picture}')
     print(f'Results: {runs.results.path}')
-    print(f'TensorBoard: tensorboard --logdir {output_dir}/tensorboard')
+    print(f'TensorBoard: tensorboard --logdir {runs.output_dir}/tensorboard')
   sys.exit(status)
 
 
 if __name__ == '__main__':
   flag_groups.set_defaults_from_file(_FLAG_FILE)
-  app.run(main, flags_parser=flag_groups.parse)
+  app.run(main)

@@ -1,81 +1,18 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs several training configs after one another, with files and progress.
+"""The sweep of training runs: checkpoints, TensorBoard, a closing table."""
 
-What the training binaries share: one progress bar over all runs, rows and
-checkpoints on disk after every round, resuming, and a clean end on Ctrl-C.
-"""
-
-import dataclasses
-import datetime
 import os
-import sys
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Sequence
 
 import tensorflow_federated as tff
-import tqdm
 
 from experiments.common import aggregators
 from experiments.common import result_rows
-from experiments.mean_estimation import estimation
+from experiments.common import sweep
 from experiments.training import trainer
-from tff_autotune_secagg import simulation
 
-RESULTS_NAME = 'results.jsonl'
 _CHECKPOINTS_KEPT = 2
-INTERRUPTED_STATUS = 130  # What shells report for a program ended by Ctrl-C.
-
-
-def new_output_dir(prefix: str) -> str:
-  """Makes and returns a dated folder in ./results that did not exist."""
-  stamp = datetime.datetime.now().strftime('%Y-%m-%d-%H%M%S')
-  path = base = os.path.join('results', f'{prefix}-{stamp}')
-  number = 2
-  while True:
-    try:
-      os.makedirs(path)
-      return path
-    except FileExistsError:
-      path, number = f'{base}-{number}', number + 1
-
-
-class _Progress:
-  """A bar on a terminal, a line now and then elsewhere, or nothing."""
-
-  def __init__(self, total: int, quiet: bool):
-    self._quiet = quiet
-    self._terminal = sys.stderr.isatty()
-    self._bar = tqdm.tqdm(
-      total=total,
-      unit='round',
-      dynamic_ncols=True,
-      mininterval=0.2,
-      disable=quiet or not self._terminal,
-      leave=False,
-      bar_format='{desc}|{bar}| {n}/{total} [{elapsed}<{remaining}]',
-    )
-
-  def say(self, text: str) -> None:
-    if self._quiet:
-      return
-    if self._terminal:
-      self._bar.set_description_str(text)
-    else:
-      print(text, file=sys.stderr, flush=True)
-
-  def advance(self, rounds: int) -> None:
-    self._bar.update(rounds)
-
-  def show(self, config, row) -> None:
-    """Shows a finished round."""
-    self.advance(1)
-    # Without a terminal, some ten lines for each run are enough.
-    every = 1 if self._terminal else max(1, config.num_rounds // 10)
-    if row['round'] % every == 0 or row['round'] == config.num_rounds:
-      self.say(describe_row(config, row))
-
-  def close(self) -> None:
-    self._bar.close()
 
 
 def describe_row(config: trainer.Config, row) -> str:
@@ -86,7 +23,7 @@ def describe_row(config: trainer.Config, row) -> str:
   )
   if 'test_accuracy' in row:
     text += f' accuracy {row["test_accuracy"]:.3f}'
-  bin_size = trainer.find(row, 'bin_size')
+  bin_size = result_rows.measurement(row, 'bin_size')
   if bin_size is not None:
     text += f' bin {_first(bin_size):.2e}'
   return text
@@ -103,78 +40,39 @@ def short_name(config: trainer.Config) -> str:
   return scheme.name + (f' k={modulus}' if modulus else '')
 
 
-def _set_context(workers: Sequence[str]) -> None:
-  """Computes on this machine, or on `workers`; exits if one does not answer."""
-  if not workers:
-    simulation.set_local_context()
-    return
-  try:
-    simulation.set_remote_context(workers)
-  except (ConnectionError, ValueError) as e:
-    sys.exit(f'--workers: {e}')
-
-
-class Sweep:
-  """Runs of several configs whose results go to one folder.
-
-  Attributes:
-    output_dir: The folder.
-    results: Its `results.ResultsFile`.
-  """
+class TrainingSweep(sweep.AbstractSweep):
+  """Trains with each of several `trainer.Config`s of the same data set."""
 
   def __init__(
     self,
     configs: Sequence[trainer.Config],
     *,
-    output_dir: str,
-    data_dir: Optional[str] = None,
-    allow_download: bool = False,
     checkpoint_every: int = 10,
     tensorboard: bool = True,
-    quiet: bool = False,
-    workers: Sequence[str] = (),
+    **options,
   ):
-    self._configs = list(configs)
-    self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
+    """Initializes the sweep.
+
+    Args:
+      configs: What to run.
+      checkpoint_every: Rounds between two checkpoints.
+      tensorboard: Whether to write TensorBoard summaries too.
+      **options: Of `sweep.AbstractSweep`.
+    """
+    super().__init__(configs, **options)
     self._checkpoint_every = checkpoint_every
     self._tensorboard = tensorboard
-    self._quiet = quiet
-    self._workers = tuple(workers)
-    self.output_dir = output_dir
-    self.results = result_rows.ResultsFile(
-      os.path.join(output_dir, RESULTS_NAME)
-    )
-    self._position = ''
+    self._checkpoint = ('', 0)  # Folder and round of the last one.
+    self._data = None
 
-  def run(self) -> int:
-    """Runs what is not finished yet.
+  def _progress(self):
+    total = sum(config.num_rounds for config in self._configs)
+    return sweep.Progress(total, 'round', self._quiet)
 
-    Returns:
-      0, or `INTERRUPTED_STATUS` after Ctrl-C, when a sentence on where to
-      continue has been printed.
-    """
-    progress = _Progress(sum(c.num_rounds for c in self._configs), self._quiet)
-    try:
-      # Before any waiting: missing files must show at once.
-      data = trainer.load_data(self._configs[0], **self._data_options)
-      _set_context(self._workers)
-      environment = result_rows.environment()
-      for config in self._configs:
-        self._run_one(config, data, environment, progress)
-      return 0
-    except KeyboardInterrupt:
-      progress.close()
-      print(
-        f'\nInterrupted. {self._position}The same command with '
-        f'--output_dir={self.output_dir} continues from there.',
-        file=sys.stderr,
-      )
-      return INTERRUPTED_STATUS
-    finally:
-      progress.close()
-      simulation.close()
+  def _prepare(self):
+    self._data = trainer.load_data(self._configs[0], **self._data_options)
 
-  def _run_one(self, config, data, environment, progress):
+  def _run_one(self, config, environment, progress):
     name = result_rows.run_name(config.asdict())
     folder = os.path.join(self.output_dir, 'checkpoints', name)
     rounds = self.results.rounds(name)
@@ -193,17 +91,7 @@ class Sweep:
         'this run again.'
       )
     self.results.drop_rounds_after(name, last)
-    if not self.results.has_run(name):
-      self.results.append(
-        {
-          'kind': 'run',
-          'run': name,
-          'config': config.asdict(),
-          'data': data.name,
-          'environment': environment,
-          'started': result_rows.now(),
-        }
-      )
+    self.results.begin(name, config.asdict(), environment, data=self._data.name)
     board = None
     if self._tensorboard:
       kept = [
@@ -217,10 +105,10 @@ class Sweep:
     progress.advance(last)
     progress.say(f'{short_name(config)}: compiling')
     try:
-      self._position = self._describe_position(folder, last)
+      self._checkpoint = (folder, last)
       for row in trainer.run(
         config,
-        data,
+        self._data,
         state_manager=manager,
         checkpoint_every=self._checkpoint_every,
       ):
@@ -228,19 +116,27 @@ class Sweep:
         self.results.append(row)
         if board is not None:
           board.write(row)
-        progress.show(config, row)
-        last = (row['round'] - 1) // self._checkpoint_every
-        self._position = self._describe_position(
-          folder, last * self._checkpoint_every
-        )
+        self._show(progress, config, row)
+        # The checkpoint of this round is written only after its row is taken.
+        blocks = (row['round'] - 1) // self._checkpoint_every
+        self._checkpoint = (folder, blocks * self._checkpoint_every)
     finally:
       if board is not None:
         board.close()
 
-  def _describe_position(self, folder, round_num):
+  def _show(self, progress, config, row):
+    """Shows a finished round."""
+    progress.advance()
+    # Without a terminal, some ten lines for each run are enough.
+    every = 1 if progress.on_terminal else max(1, config.num_rounds // 10)
+    if row['round'] % every == 0 or row['round'] == config.num_rounds:
+      progress.say(describe_row(config, row))
+
+  def _position(self):
+    folder, round_num = self._checkpoint
     if not round_num:
-      return 'There is no checkpoint of this run yet. '
-    return f'Last checkpoint: round {round_num} in {folder}. '
+      return 'There is no checkpoint of this run yet.'
+    return f'Last checkpoint: round {round_num} in {folder}.'
 
   def summary(self) -> List[Dict[str, Any]]:
     """One row for each finished run, in the order of the configs."""
@@ -265,103 +161,8 @@ class Sweep:
     return summary
 
 
-class EstimationSweep:
-  """Runs of `mean_estimation` configs whose results go to one folder.
-
-  Attributes:
-    results: The `results.ResultsFile`.
-  """
-
-  def __init__(
-    self,
-    configs: Sequence[estimation.Config],
-    *,
-    training: trainer.Config,
-    output_dir: str,
-    data_dir: Optional[str] = None,
-    allow_download: bool = False,
-    quiet: bool = False,
-    workers: Sequence[str] = (),
-  ):
-    self._configs = list(configs)
-    self._training = training
-    self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
-    self._output_dir = output_dir
-    self._quiet = quiet
-    self._workers = tuple(workers)
-    self._recorded = None
-    self.results = result_rows.ResultsFile(
-      os.path.join(output_dir, RESULTS_NAME)
-    )
-
-  def run(self) -> int:
-    """Runs what is not finished yet; returns 0, or the status after Ctrl-C."""
-    progress = _Progress(len(self._configs), self._quiet)
-    try:
-      _set_context(self._workers)
-      environment = result_rows.environment()
-      runner = estimation.Runner()
-      for number, config in enumerate(self._configs, 1):
-        what = (
-          f'{number}/{len(self._configs)} {config.vectors} {config.text(1.0)}'
-        )
-        progress.say(what)
-        try:
-          self._run_one(runner, config, environment)
-        except aggregators.TooFewBitsError as e:
-          progress.say(f'{what} skipped: {e}')
-        progress.advance(1)
-      return 0
-    except KeyboardInterrupt:
-      progress.close()
-      print(
-        '\nInterrupted. What was finished is in '
-        f'{self.results.path}. The same command with '
-        f'--output_dir={self._output_dir} continues from there.',
-        file=sys.stderr,
-      )
-      return INTERRUPTED_STATUS
-    finally:
-      progress.close()
-      simulation.close()
-
-  def _run_one(self, runner, config, environment):
-    recorded = config.vectors == estimation.RECORDED
-    settings = dataclasses.asdict(config)
-    if recorded:
-      settings['training'] = self._training.asdict()
-    name = result_rows.run_name(
-      {**settings, 'dataset': config.vectors, 'aggregator': config.text(1.0)}
-    )
-    if self.results.rounds(name)[-1:] == [config.num_rounds]:
-      return
-    # There are no checkpoints here: a run takes seconds.
-    self.results.drop_rounds_after(name, 0)
-    if not self.results.has_run(name):
-      self.results.append(
-        {
-          'kind': 'run',
-          'run': name,
-          'config': settings,
-          'environment': environment,
-          'started': result_rows.now(),
-        }
-      )
-    vectors = (
-      self._record() if recorded else estimation.synthetic_vectors(config)
-    )
-    for row in runner.run(config, vectors[: config.num_rounds]):
-      self.results.append({'kind': 'round', 'run': name, **row})
-
-  def _record(self):
-    if self._recorded is None:
-      data = trainer.load_data(self._training, **self._data_options)
-      self._recorded = estimation.record_updates(self._training, data)
-    return self._recorded
-
-
 def format_table(summary: Sequence[Dict[str, Any]]) -> str:
-  """A table of `Sweep.summary` for people."""
+  """A table of `TrainingSweep.summary` for people."""
   heads = (
     'aggregator',
     'seed',

@@ -11,21 +11,19 @@ from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.common import flag_groups
-from experiments.common import result_rows
 from experiments.training import final_accuracy
 
 del quiet  # Imported for its side effect.
 
-FLAGS = flags.FLAGS
 flag_groups.define_results()
 
 
 def main(argv):
-  del argv  # Unused.
-  flag_groups.require('results')
-  rows = flag_groups.select_rows(result_rows.read(*FLAGS.results))
+  flag_groups.take_only_flags(argv)
+  rows = flag_groups.read_rows()
   print(final_accuracy.format_table(final_accuracy.by_aggregator(rows)))
 
 
 if __name__ == '__main__':
-  app.run(main, flags_parser=flag_groups.parse)
+  flags.mark_flag_as_required('results')
+  app.run(main)

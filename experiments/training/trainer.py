@@ -29,7 +29,7 @@ class Config:
 
   Attributes:
     dataset: One of `datasets.NAMES`.
-    aggregator: Text that `baselines.parse` reads.
+    aggregator: Text that `aggregators.parse` reads.
     model: One of `models.NAMES`.
     width: Factor on the number of filters of the model.
     partition: 'iid' or 'dirichlet'.
@@ -156,7 +156,7 @@ class Trainer:
 
   Attributes:
     process: The `tff.learning.templates.LearningProcess`.
-    aggregator: The `baselines.Built` inside it.
+    aggregator: The `aggregators.Built` inside it.
   """
 
   def __init__(self, config: Config, data: datasets.ImageData):
@@ -286,14 +286,6 @@ def scalar_measurements(measurements, prefix='') -> Row:
   return flat
 
 
-def find(row: Mapping[str, Any], name: str) -> Optional[Any]:
-  """The aggregator measurement called `name` in `row`, or None."""
-  for key, value in row.get('aggregator', {}).items():
-    if key.split('/')[-1] == name:
-      return value
-  return None
-
-
 def last_checkpoint(state_manager) -> int:
   """The round of the newest checkpoint, 0 if there is none."""
   if state_manager is None:
@@ -334,19 +326,19 @@ def run(
     (its measurements), `bits_per_coordinate`, `bytes_per_client` and
     `wall_seconds` (of the round, evaluation included).
   """
-  trainer = Trainer(config, data)
-  state = trainer.process.initialize()
+  learner = Trainer(config, data)
+  state = learner.process.initialize()
   first = last_checkpoint(state_manager)
   if first:
     state = asyncio.run(state_manager.load(first, state))
   on_ready(first)
   for round_num in range(first + 1, config.num_rounds + 1):
     start = time.monotonic()
-    output = trainer.process.next(state, trainer.client_data(round_num))
+    output = learner.process.next(state, learner.client_data(round_num))
     state = output.state
-    row = _row(round_num, output.metrics, trainer.aggregator)
+    row = _row(round_num, output.metrics, learner.aggregator)
     if round_num % config.eval_every == 0 or round_num == config.num_rounds:
-      row.update(trainer.evaluate(state))
+      row.update(learner.evaluate(state))
     row['wall_seconds'] = round(time.monotonic() - start, 3)
     yield row
     if state_manager is not None and (

@@ -1,12 +1,9 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every binary, shrunken by --smoke, and reads every flag file."""
+"""Runs every binary, shrunken by --smoke or by its flags."""
 
 import contextlib
-import dataclasses
-import glob
 import io
-import json
 import os
 import re
 import signal
@@ -14,45 +11,28 @@ import subprocess
 import sys
 import time
 
+from absl import app
 from absl import flags
 from absl.testing import absltest
-from absl.testing import flagsaver
 from absl.testing import parameterized
-import numpy as np
 import pytest
 
-from experiments.common import aggregators
-from experiments.common import flag_groups
-from experiments.common import plots
+import experiments
+from experiments.benchmark import timing
 from experiments.common import result_rows
-from experiments.mean_estimation import estimation
-from experiments.mean_estimation import plot
-from experiments.mean_estimation import run
-from experiments.training import plot
-from experiments.training import run
-from experiments.training import sweep
-from experiments.training import tabulate
-from experiments.wrapped_normal import plot
+from experiments.common import sweep
+from experiments.error_table import plot as plot_error_table
+from experiments.mean_estimation import plot as plot_mean_estimation
+from experiments.mean_estimation import run as run_mean_estimation
+from experiments.training import plot as plot_training
+from experiments.training import run as run_training
+from experiments.training import tabulate as tabulate_training
+from experiments.wrapped_normal import plot as plot_wrapped_normal
 from tests import binary_runner
 from tests import child_signals
 
-FLAGS = flags.FLAGS
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_CONFIGS = os.path.join(_ROOT, 'experiments', 'configs')
-_FLAG_FILES = {
-  os.path.basename(path)[: -len('.flags')]
-  for path in glob.glob(os.path.join(_CONFIGS, '*.flags'))
-}
-_ESTIMATION_FLAG_FILES = sorted(
-  name for name in _FLAG_FILES if name.startswith('mean_estimation')
-)
-_RESULTS = os.path.join(os.path.dirname(_CONFIGS), 'results')
-_PUBLISHED = sorted(
-  name
-  for name in _FLAG_FILES
-  if os.path.exists(os.path.join(_RESULTS, f'{name}.jsonl'))
-)
-_TRAINING_FLAG_FILES = sorted(_FLAG_FILES - set(_ESTIMATION_FLAG_FILES))
+_ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
+_LONGEST_BINARY = 60
 
 
 def _is_picture(path):
@@ -86,87 +66,14 @@ def _read(folder, name):
     return f.read()
 
 
-@contextlib.contextmanager
-def _flags_of(name):
-  """Within it, flags are those of a flag file and nothing else."""
-  with flagsaver.flagsaver():
-    for flag in FLAGS:
-      FLAGS[flag].unparse()
-    path = os.path.join(_CONFIGS, f'{name}.flags')
-    flag_groups.parse(['binary', f'--flagfile={path}'])
-    yield
-
-
-class FlagFilesTest(parameterized.TestCase):
-  def test_finds_the_flag_files(self):
-    self.assertContainsSubset(
-      {'demo', 'cifar_alpha', 'fashion_iid'}, _TRAINING_FLAG_FILES
-    )
-    self.assertNotEmpty(_ESTIMATION_FLAG_FILES)
-
-  @parameterized.parameters(*_ESTIMATION_FLAG_FILES)
-  def test_estimation_flag_file_describes_runs(self, name):
-    with _flags_of(name):
-      configs = flag_groups.mean_estimation_configs()
-      recorded = flag_groups.recording_config()
-    self.assertLen(set(configs), len(configs))
-    self.assertNotEmpty(configs)
-    for config in configs:
-      self.assertGreater(config.num_rounds, config.settling_rounds)
-      self.assertGreaterEqual(recorded.num_rounds, config.num_rounds)
-
-  @parameterized.parameters(*_TRAINING_FLAG_FILES)
-  def test_training_flag_file_describes_buildable_runs(self, name):
-    with _flags_of(name):
-      configs = flag_groups.training_configs()
-    self.assertLen({json.dumps(c.asdict()) for c in configs}, len(configs))
-    for config in configs:
-      scheme = aggregators.parse(config.aggregator)
-      # The others refuse no setting that parsing lets pass.
-      if scheme.name == 'fixed_range':
-        scheme.build(
-          aggregators.Round(config.clients_per_round, (300, 20), seed=1)
-        )
-
-
-class PublishedResultsTest(parameterized.TestCase):
-  @parameterized.parameters(*_PUBLISHED)
-  def test_are_the_whole_of_their_flag_file(self, name):
-    """Every run that the flags describe, every round of it once, no other."""
-    with _flags_of(name):
-      if name in _TRAINING_FLAG_FILES:
-        configs = [c.asdict() for c in flag_groups.training_configs()]
-      else:
-        configs = [
-          dataclasses.asdict(c) for c in flag_groups.mean_estimation_configs()
-        ]
-    rounds = {}
-    for row in result_rows.read(os.path.join(_RESULTS, f'{name}.jsonl')):
-      config = {k: v for k, v in row['config'].items() if k != 'training'}
-      key = json.dumps(config, sort_keys=True)
-      rounds.setdefault(key, []).append(row['round'])
-    wanted = {json.dumps(c, sort_keys=True): c for c in configs}
-    self.assertContainsSubset(rounds, wanted)
-    for key in set(wanted) - set(rounds):
-      # Some bits cannot carry the clients; a sweep says so and goes on.
-      with self.assertRaises(aggregators.TooFewBitsError):
-        self._build(wanted[key])
-    for key, numbers in rounds.items():
-      self.assertEqual(numbers, list(range(1, wanted[key]['num_rounds'] + 1)))
-
-  def _build(self, config):
-    text = estimation.Config(**config).text(1.0)
-    aggregators.parse(text).build(
-      aggregators.Round(config['num_clients'], (config['dim'],), 1)
-    )
-
-
 @pytest.mark.slow
 class SmokeTest(absltest.TestCase):
   def test_demo(self):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'results')
-    process = _popen('run_demo', folder, '--smoke', f'--output_dir={output}')
+    process = _popen(
+      'training.run_demo', folder, '--smoke', f'--output_dir={output}'
+    )
     self.assertEqual(process.wait(), 0, _read(folder, 'err'))
     table = _read(folder, 'out')
     for text in (
@@ -188,7 +95,7 @@ class SmokeTest(absltest.TestCase):
   def test_training_and_its_figures(self):
     folder = self.create_tempdir().full_path
     status = binary_runner.run_main(
-      run_federated_training,
+      run_training,
       '--smoke',
       '--quiet',
       '--dataset=cifar10',
@@ -209,7 +116,7 @@ class SmokeTest(absltest.TestCase):
         '--figure=tuning',
         f'--output={folder}/never.png',
       )
-    for figure in set(plot._FIGURES) - {'tuning'}:
+    for figure in set(plot_training.FIGURES) - {'tuning'}:
       picture = os.path.join(folder, f'{figure}.png')
       self.assertEqual(
         binary_runner.run_main(
@@ -277,19 +184,87 @@ class SmokeTest(absltest.TestCase):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'memory.jsonl')
     process = _popen(
-      'run_memory',
+      'benchmark.run_memory',
       folder,
       '--dim=3000',
       '--num_clients=2',
       f'--output={output}',
     )
     self.assertEqual(process.wait(), 0, _read(folder, 'err'))
-    (row,) = result_rows.ResultsFile(output).rows()
+    (row,) = result_rows.read(output, kind='memory')
     self.assertLess(row['nmse'][-1], 0.01)
     self.assertGreater(
       row['python_peak_mib'], row['python_before_rounds_mib'] - 1
     )
     self.assertGreater(row['worker_peak_mib'], 10)
+
+  def test_benchmark(self):
+    folder = self.create_tempdir().full_path
+    output = os.path.join(folder, 'times.jsonl')
+    process = _popen('benchmark.run', folder, '--smoke', f'--output={output}')
+    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+    rows = result_rows.read(output, kind='time')
+    self.assertSetEqual({row['group'] for row in rows}, set(timing.GROUPS))
+    self.assertIn('| round | 1,000 | 2 |', _read(folder, 'out'))
+
+  def test_error_table_and_its_figure(self):
+    folder = self.create_tempdir().full_path
+    output = os.path.join(folder, 'rows.jsonl')
+    process = _popen(
+      'error_table.run',
+      folder,
+      '--moduli=16',
+      '--cohorts=1',
+      '--alphas=',
+      '--dim=1024',
+      '--num_rounds=1',
+      f'--output={output}',
+    )
+    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+    self.assertLen(result_rows.read(output), 3)
+    picture = os.path.join(folder, 'picture.png')
+    status = binary_runner.run_main(
+      plot_error_table, f'--results={output}', f'--output={picture}'
+    )
+    self.assertEqual(status, 0)
+    self.assertTrue(_is_picture(picture))
+
+  def test_protocol_cost(self):
+    folder = self.create_tempdir().full_path
+    output = os.path.join(folder, 'rows.jsonl')
+    arguments = ('--num_clients=3', '--bits=8', '--dims=64')
+    for _ in range(2):  # Rows are replaced, not added to.
+      process = _popen(
+        'protocol_cost.run', folder, *arguments, f'--output={output}'
+      )
+      self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+      self.assertLen(result_rows.read(output), 2 + 4)
+
+  def test_soak(self):
+    folder = self.create_tempdir().full_path
+    output = os.path.join(folder, 'rows.jsonl')
+    process = _popen(
+      'soak.run', folder, '--num_rounds=8', '--dither', f'--output={output}'
+    )
+    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+    (row,) = result_rows.read(output)
+    self.assertEqual(row['round'], 8)
+    # What it kept to continue from is gone; the lock of the file stays.
+    self.assertSameElements(
+      os.listdir(folder), ['out', 'err', 'rows.jsonl', 'rows.jsonl.lock']
+    )
+
+  def test_scaling(self):
+    folder = self.create_tempdir().full_path
+    process = _popen(
+      'scaling.run',
+      folder,
+      '--num_rounds=3',
+      '--clients_per_round=2',
+      '--width=0.1',
+    )
+    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+    self.assertRegex(_read(folder, 'out'), '^num_workers 0  rounds_per_minute')
 
   def test_wrapped_normal(self):
     picture = os.path.join(self.create_tempdir().full_path, 'picture.png')
@@ -305,7 +280,7 @@ class CommandLineTest(absltest.TestCase):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'results')
     process = _popen(
-      'run_federated_training',
+      'training.run',
       folder,
       f'--output_dir={output}',
       '--model=logistic',
@@ -333,86 +308,80 @@ class CommandLineTest(absltest.TestCase):
     number, place = re.search(r'round (\d+) in (\S+)\. The', said).groups()
     self.assertIn(f'program_state_{number}', os.listdir(place))
 
-  def test_help_has_groups_and_wrong_flags_one_sentence(self):
-    text = flag_groups.help_text('Summary.')
-    self.assertStartsWith(text, 'Summary.\n\n')
-    # Other binaries of this process may have added groups of their own.
-    for part in (
-      'Data:\n  --dataset=<digits|fashion_mnist|cifar10>\n',
-      '\nClients:\n',
-      '\nAggregation:\n',
-      '\nSeeds:\n',
-      '\nOutput:\n',
-      '  --[no]smoke\n',
+  @pytest.mark.slow
+  def test_help_lists_the_flags_of_the_binary(self):
+    folder = self.create_tempdir().full_path
+    for module, names in (
+      ('training.run', ('aggregator', 'num_rounds', 'output_dir', '[no]smoke')),
+      ('mean_estimation.run', ('aggregator', 'vectors', 'num_rounds')),
+      ('training.plot', ('results', 'figure', 'output')),
     ):
-      self.assertIn(part, text)
+      process = _popen(module, folder, '--help')
+      self.assertEqual(process.wait(), 1)  # absl's own status of --help.
+      for name in names:
+        self.assertIn(f'\n  --{name}: ', _read(folder, 'out'))
+      # No flag of another binary.
+      self.assertNotIn('--sigma_over_t', _read(folder, 'out'))
+
+  @pytest.mark.slow
+  def test_a_flag_that_is_missing_is_one_sentence(self):
+    folder = self.create_tempdir().full_path
+    process = _popen('training.plot', folder, '--output=never.png')
+    self.assertEqual(process.wait(), 1)
+    self.assertIn('--results must have a value', _read(folder, 'err'))
+    self.assertNotIn('Traceback', _read(folder, 'err'))
+
+  def test_a_wrong_flag_is_one_sentence(self):
     for wrong, right in (
       ('--dataset=mnist', 'digits|fashion_mnist|cifar10'),
       ('--aggregator=sum', 'must be one of plain_mean, fixed_range'),
+      ('--aggregator=kashin:modulus={bits', "'{bits'"),
       ('--num_rounds=0', 'num_rounds=0'),
-      ('--seeds=a', "`seeds` must be nonnegative ints, found 'a'."),
+      ('--seeds=a', "must be nonnegative ints, separated by commas, found 'a'"),
+      ('--vectors=dense,flat', "found 'flat'"),
       ('--num_round=3', 'Did you mean: num_rounds'),
-      ('stray', "Arguments must be flags like --name=value, found 'stray'."),
     ):
       with self.subTest(wrong):
-        with self.assertRaises(SystemExit) as caught, flagsaver.flagsaver():
-          with self._captured() as text:
-            flag_groups.parse(['binary', wrong])
-        self.assertEqual(caught.exception.code, 1)
-        self.assertIn(right, text())
+        with self.assertRaises(flags.Error) as caught:
+          with binary_runner.parsed_flags(wrong):
+            pass
+        self.assertIn(right, str(caught.exception))
+        self.assertNotIn('\n', str(caught.exception))
+    # The negative control.
+    with binary_runner.parsed_flags('--aggregator=kashin:modulus={modulus}'):
+      pass
 
-  def _captured(self):
-    @contextlib.contextmanager
-    def capture():
-      stream = io.StringIO()
-      with contextlib.redirect_stderr(stream):
-        yield stream.getvalue
-
-    return capture()
+  def test_a_word_that_is_no_flag_is_refused(self):
+    with self.assertRaisesWithLiteralMatch(
+      app.UsageError,
+      "Arguments must be flags like --name=value, found 'stray'.",
+    ):
+      binary_runner.run_main(run_training, 'stray')
 
 
-class PlotNumbersTest(absltest.TestCase):
-  def test_lattice_limit_doubles_with_clients_and_quarters_with_bits(self):
-    self.assertAlmostEqual(plots.lattice_limit(8, 10), 10 / 4**8)
-    self.assertEqual(plots.lattice_limit(1, 100), 1.0)
+def _binaries():
+  for folder, _, names in os.walk(os.path.dirname(experiments.__file__)):
+    for name in names:
+      if name.startswith(('run', 'plot', 'tabulate')) and name.endswith('.py'):
+        if not name.startswith('plot_style'):
+          yield os.path.relpath(os.path.join(folder, name), _ROOT)
 
-  def test_sigma_over_t_of_the_legend(self):
-    # The two-sided 5 % point of the normal is 1.959964.
-    self.assertIn(
-      '=0.51)',
-      plots.alpha_label('autotuned:modulus=256,wrap_probability=0.05'),
+
+class SourceTest(parameterized.TestCase):
+  def test_finds_the_binaries(self):
+    self.assertContainsSubset(
+      ['experiments/training/run.py', 'experiments/benchmark/run_memory.py'],
+      list(_binaries()),
     )
 
-  def test_the_bin_size_of_a_calibration_is_left_out(self):
-    def row(calibrating):
-      return dict(
-        aggregator={'value/bin_size': 0.5, 'value/calibrating': calibrating}
-      )
-
-    self.assertIsNone(plots.tuned_bin_size(row(True)))
-    self.assertEqual(plots.tuned_bin_size(row(False)), 0.5)
-    self.assertIsNone(plots.tuned_bin_size({'aggregator': {}}))
-
-  def test_synthetic_vectors_are_what_their_names_say(self):
-    def draw(kind):
-      config = estimation.Config(
-        'plain_mean', vectors=kind, num_rounds=1, num_clients=4, dim=20000
-      )
-      return estimation.synthetic_vectors(config)[0]
-
-    for kind in ('dense', 'sparse', 'heavy_tailed', 'aligned', 'orthogonal'):
-      self.assertAlmostEqual(
-        np.sqrt(np.mean(draw(kind) ** 2)), 0.01, delta=1e-6
-      )
-    self.assertAlmostEqual(np.mean(draw('sparse') != 0), 0.01, delta=0.002)
-    aligned = draw('aligned')
-    self.assertGreater(np.corrcoef(aligned)[0, 1], 0.98)
-    orthogonal = draw('orthogonal')
-    np.testing.assert_array_equal(
-      np.count_nonzero(orthogonal, axis=0) <= 1, True
-    )
-    heavy = draw('heavy_tailed')
-    self.assertGreater(np.mean(heavy**4) / np.mean(heavy**2) ** 2, 6)
+  @parameterized.parameters(*sorted(_binaries()))
+  def test_a_binary_is_short_and_takes_only_flags(self, path):
+    with open(os.path.join(_ROOT, path)) as f:
+      text = f.read()
+    self.assertLessEqual(text.count('\n'), _LONGEST_BINARY)
+    self.assertIn('flag_groups.take_only_flags(argv)', text)
+    module = path[: -len('.py')].replace(os.sep, '.')
+    self.assertIn(f'python -m {module}', text)
 
 
 if __name__ == '__main__':

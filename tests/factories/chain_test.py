@@ -20,6 +20,7 @@ from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import wire
 
@@ -47,7 +48,7 @@ class _Apart(tff.aggregators.UnweightedAggregationFactory):
 
 def _nest(between):
   """The whole plugin, with `between` around every inner factory."""
-  tuner = tuning.WrappedNormalTuner(
+  tuner = wrapped_normal_tuner.WrappedNormalTuner(
     modulus=_MODULUS, rounding=modes.Rounding.DITHER
   )
   factory = modular_sum.ExactModularSumFactory(modulus=_MODULUS)

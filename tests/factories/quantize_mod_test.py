@@ -25,6 +25,7 @@ from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import stripes
 from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 setUpModule = factory_conformance.set_up_context
 
@@ -237,7 +238,9 @@ class DitherTest(absltest.TestCase):
 class DitheredTunerTest(absltest.TestCase):
   def test_calibrates_with_offsets_of_each_client(self):
     """Bit for bit the same again, and right although bins start coarse."""
-    tuner = tuning.WrappedNormalTuner(modulus=256, rounding=_DITHER)
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(
+      modulus=256, rounding=_DITHER
+    )
     process = _factory(tuner, seed=7).create(
       tff.to_type(
         collections.OrderedDict(
@@ -293,7 +296,7 @@ class TunerTest(absltest.TestCase):
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
-    tuner = tuning.WrappedNormalTuner(modulus=256)
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=256)
     cls._process = _factory(tuner).create(tff.TensorType(np.float32, [_DIM]))
     rng = np.random.default_rng(0)
     cls._values = list(rng.standard_normal([3, _DIM]).astype(np.float32))
@@ -484,7 +487,9 @@ class FormerArgumentsTest(parameterized.TestCase):
     return factory
 
   def test_work_as_the_tuner_does(self):
-    tuner = tuning.WrappedNormalTuner(modulus=256, rounding=_DITHER)
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(
+      modulus=256, rounding=_DITHER
+    )
     for former, current in (
       (
         self._former(rounding=_DITHER, seed=7),
@@ -519,7 +524,7 @@ class FormerArgumentsTest(parameterized.TestCase):
     self.assertLess(np.max(np.abs(np.round(result, 6) % _BIN_SIZE)), 1e-6)
 
   def test_rejects_tuner_of_another_modulus_rounding_or_decoding(self):
-    tuner = tuning.WrappedNormalTuner(modulus=16)
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=16)
     for options, message in (
       (
         dict(modulus=256),

@@ -15,7 +15,7 @@ from tff_autotune_secagg.numerics import fitting
 from tff_autotune_secagg.numerics import measurements
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 _POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 _CENTRED = modes.Decoding.CENTRED
@@ -40,7 +40,9 @@ def _finished(
   contributing=10,
   num_coordinates=1000,
 ):
-  tuner = tuning.WrappedNormalTuner(modulus=modulus, decoding=decoding)
+  tuner = wrapped_normal_tuner.WrappedNormalTuner(
+    modulus=modulus, decoding=decoding
+  )
   return measurements.FinishedRound(
     tuner=tuner,
     tuner_state=tuner.initial_state(),
@@ -65,7 +67,9 @@ class ReportTest(parameterized.TestCase):
 
   @parameterized.parameters(_POSTERIOR, _CENTRED)
   def test_round_error_is_the_planners_at_the_planned_bin(self, decoding):
-    tuner = tuning.WrappedNormalTuner(modulus=256, decoding=decoding)
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(
+      modulus=256, decoding=decoding
+    )
     after = tuner.next_state(
       tuner.initial_state(), _fitted(), tf.constant(10.0, tf.float64)
     )

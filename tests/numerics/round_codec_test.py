@@ -13,6 +13,7 @@ from tff_autotune_secagg.numerics import measurements
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER
@@ -235,7 +236,9 @@ class DecodeTest(parameterized.TestCase):
     values = np.random.default_rng(5).standard_normal(4096)
 
     def run(decoding, calibrating, scale):
-      tuner = tuning.WrappedNormalTuner(decoding=decoding, **options)
+      tuner = wrapped_normal_tuner.WrappedNormalTuner(
+        decoding=decoding, **options
+      )
       state = tuner.initial_state()
       state['calibrating'] = tf.constant(calibrating)
       leaves, _, _ = _Round(tuner, specs).run([[scale * values]], state=state)
@@ -252,7 +255,7 @@ class DecodeTest(parameterized.TestCase):
     )
 
   def test_a_ladder_and_its_next_round(self):
-    tuner = tuning.WrappedNormalTuner(modulus=256)
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=256)
     one = _Round(tuner, [tf.TensorSpec([4096], tf.float32)])
     rng = np.random.default_rng(6)
     clients = [[1e-3 * rng.standard_normal(4096)] for _ in range(10)]

@@ -115,7 +115,10 @@ _CALLABLES = {
   ),
   'QuantizeModFactory': (
     autotune.QuantizeModFactory,
-    dict(inner_factory=_INNER, tuner=autotune.FixedBinSize(0.1, modulus=256)),
+    dict(
+      inner_factory=_INNER,
+      tuner=autotune.FixedBinSize(bin_size=0.1, modulus=256),
+    ),
     dict(inner_factory=_INNER_FACTORY, tuner=(_NOT_TUNER, ()), seed=_SEED),
   ),
   'SecureMeanFactory': (

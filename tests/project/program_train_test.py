@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the example that trains through TFF's program API, on tiny data."""
+"""Tests the example that trains through TFF's program API, in a few rounds."""
 
 import csv
 import pathlib
@@ -12,38 +12,36 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from examples import program_train
-from experiments.training import trainer
 from tff_autotune_secagg import simulation
-
-
-def _config(num_rounds: int) -> trainer.Config:
-  config = trainer.Config(
-    dataset='digits', model='logistic', aggregator='autotuned'
-  )
-  return trainer.Config(
-    **{
-      **trainer.smoke(config).asdict(),
-      'num_rounds': num_rounds,
-    }
-  )
 
 
 class DataSourceTest(absltest.TestCase):
   def test_iterator_that_was_saved_goes_on_with_the_next_round(self):
-    class Trainer:
-      def client_data(self, round_num):
-        return round_num
-
     clients_type = tff.FederatedType(
       tff.SequenceType(tff.TensorType(np.float32)), tff.CLIENTS
     )
-    source = program_train.data_source(Trainer(), clients_type)
+    source = program_train.data_source(lambda number: number, clients_type)
     iterator = source.iterator()
     self.assertEqual([iterator.select(2), iterator.select(2)], [1, 2])
     restored = type(iterator).from_bytes(iterator.to_bytes())
     self.assertEqual(restored.select(2), 3)
     self.assertEqual(restored.federated_type, clients_type)
     self.assertEqual(source.iterator().select(2), 1)
+
+
+class DigitsTest(absltest.TestCase):
+  def test_clients_of_a_round_are_the_same_in_every_call(self):
+    digits = program_train.Digits(clients_per_round=3)
+
+    def pixels(round_num):
+      return [
+        sum(float(tf.reduce_sum(batch['x'])) for batch in dataset)
+        for dataset in digits.client_data(round_num)
+      ]
+
+    self.assertLen(set(pixels(1)), 3)
+    self.assertEqual(pixels(1), pixels(1))
+    self.assertNotEqual(pixels(1), pixels(2))
 
 
 @pytest.mark.slow
@@ -54,8 +52,9 @@ class TrainTest(absltest.TestCase):
 
   def test_program_writes_all_that_it_promises_and_continues(self):
     output_dir = pathlib.Path(self.create_tempdir().full_path)
-    program_train.train(_config(num_rounds=1), str(output_dir))
-    accuracy = program_train.train(_config(num_rounds=3), str(output_dir))
+    options = dict(clients_per_round=2)
+    program_train.train(str(output_dir), num_rounds=1, **options)
+    accuracy = program_train.train(str(output_dir), num_rounds=3, **options)
     self.assertBetween(accuracy, 0.0, 1.0)
 
     with open(output_dir / 'metrics.csv', newline='') as file:

@@ -12,6 +12,7 @@ from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 from tff_autotune_secagg.stages import quantize
 
 
@@ -115,7 +116,7 @@ def _tuner_of_former_arguments(tuner, former):
     **former,
   )
   bin_size = options.pop('bin_size')
-  if not isinstance(bin_size, tuning.WrappedNormalTuner):
+  if not isinstance(bin_size, wrapped_normal_tuner.WrappedNormalTuner):
     return tuning.FixedBinSize(bin_size=bin_size, **options)
   for name, value in options.items():
     _checks.check_equal(

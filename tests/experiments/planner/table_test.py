@@ -10,16 +10,16 @@ import tempfile
 from absl.testing import absltest
 from absl.testing import parameterized
 
+import experiments
 from experiments.planner import table
-from tff_autotune_secagg import planning
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
 
-_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_FOLDER = os.path.dirname(os.path.dirname(experiments.__file__))
 
 
 class RowsTest(parameterized.TestCase):
-  @parameterized.parameters(*quantization.Rounding)
+  @parameterized.parameters(*autotune.Rounding)
   def test_bits_meet_the_target_and_bytes_follow(self, rounding):
     for row in table.rows(10**6, 100, [0.1, 1e-3], rounding):
       self.assertLessEqual(row['predicted_nmse'], row['target_nmse'])
@@ -51,7 +51,7 @@ class RowsTest(parameterized.TestCase):
     for num_clients in (1, 10, 1000):
       modulus = table.smallest_modulus(num_clients)
       self.assertLessEqual(
-        planning.predicted_nmse(num_clients=num_clients, modulus=modulus),
+        autotune.predicted_nmse(num_clients=num_clients, modulus=modulus),
         operating_point.MAX_PREDICTED_NMSE,
       )
 

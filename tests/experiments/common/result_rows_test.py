@@ -105,6 +105,56 @@ class ResultsFileTest(absltest.TestCase):
       result_rows.read(self._path), [_round('a', 1, config={'seed': 1})]
     )
 
+  def test_begin_describes_a_run_once(self):
+    for number in (1, 2):
+      self._file.begin('a', {'seed': 1}, {'commit': number}, data='digits')
+    (row,) = self._file.rows()
+    self.assertEqual(row['environment'], {'commit': 1})
+    self.assertEqual((row['kind'], row['data']), ('run', 'digits'))
+    self.assertNotEmpty(row['started'])
+
+  def test_store_passes_rows_on_when_they_are_on_disk(self):
+    stored = self._file.store('a', {}, iter([{'x': 1}, {'x': 2}]), kind='time')
+    self.assertEqual(next(stored), {'x': 1})
+    self.assertLen(self._file.rows(), 2)
+    self.assertEqual(list(stored), [{'x': 2}])
+    self.assertEqual(
+      [row['x'] for row in result_rows.read(self._path, kind='time')], [1, 2]
+    )
+
+
+class SelectTest(absltest.TestCase):
+  _ROWS = [
+    _round('a', 1, config={'seed': 1, 'aggregator': 'plain_mean'}),
+    _round('b', 1, config={'seed': 2, 'aggregator': 'autotuned:modulus=16'}),
+    _round('c', 1, config={'seed': 2, 'aggregator': 'autotuned:modulus=256'}),
+  ]
+
+  def _runs(self, *conditions):
+    return [row['run'] for row in result_rows.select(self._ROWS, conditions)]
+
+  def test_all_conditions_hold_and_prefixes_are_enough(self):
+    self.assertEqual(self._runs(), ['a', 'b', 'c'])
+    self.assertEqual(
+      self._runs('aggregator=plain|autotuned:modulus=16'), ['a', 'b']
+    )
+    self.assertEqual(self._runs('seed=2', 'aggregator=autotuned'), ['b', 'c'])
+
+  def test_none_left_says_what_there_was(self):
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      "`select` must leave some rows, found none with 'seed=9'; the values of "
+      "'seed' are 1, 2.",
+    ):
+      self._runs('seed=9')
+
+
+class MeasurementTest(absltest.TestCase):
+  def test_takes_the_last_part_of_a_key(self):
+    row = {'aggregator': {'x/bin_size': 2.0, 'bin': 1.0}}
+    self.assertEqual(result_rows.measurement(row, 'bin_size'), 2.0)
+    self.assertIsNone(result_rows.measurement(row, 'size'))
+
 
 class RunNameTest(absltest.TestCase):
   def test_every_setting_counts(self):

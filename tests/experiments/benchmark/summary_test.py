@@ -3,9 +3,7 @@
 
 from absl.testing import absltest
 
-from experiments.benchmark import figure
 from experiments.benchmark import summary
-from experiments.benchmark import timing
 
 
 def _row(case, repeat, seconds, group='round'):
@@ -18,31 +16,6 @@ def _row(case, repeat, seconds, group='round'):
     seconds=seconds,
     process_seconds=seconds / 2,
   )
-
-
-class RunTest(absltest.TestCase):
-  def test_times_every_case_of_the_local_groups(self):
-    config = timing.Config(
-      groups=('transform', 'encode', 'decode'), dims=(1030,), repeats=2
-    )
-    rows = list(timing.run(config))
-    for group in config.groups:
-      cases = [row['case'] for row in rows if row['group'] == group]
-      self.assertIn(summary.COPY, cases)
-      self.assertIn('tff_autotune_secagg', cases)
-      for case in set(cases):
-        self.assertEqual(cases.count(case), 2)
-    self.assertGreater(min(row['seconds'] for row in rows), 0.0)
-    self.assertIn('| encode | 1,030 |', summary.format_table(rows))
-
-  def test_leaves_out_rounds_with_too_many_values(self):
-    config = timing.Config(
-      groups=('round',),
-      round_dims=(10,),
-      num_clients=(11,),
-      max_round_values=100,
-    )
-    self.assertEmpty(list(timing.run(config)))
 
 
 class SummaryTest(absltest.TestCase):
@@ -68,14 +41,6 @@ class SummaryTest(absltest.TestCase):
     table = summary.format_table(self._rows)
     line = '| round | 8 | 2 | new | 300 (300, 450) |  | 3 (3, 3) |'
     self.assertIn(line, table)
-
-  def test_figure_has_a_panel_for_each_group(self):
-    rows = self._rows + [
-      _row(case, 0, 1.0, group='encode') for case in (summary.COPY, 'new')
-    ]
-    figure = figure.figure(rows)
-    titles = [axes.get_title() for axes in figure.axes]
-    self.assertEqual(titles, ["a client's encoding", 'a whole round'])
 
 
 if __name__ == '__main__':

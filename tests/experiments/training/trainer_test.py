@@ -1,10 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
-import multiprocessing
-import os
-import signal
-import time
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -13,7 +9,6 @@ import pytest
 import tensorflow_federated as tff
 
 from experiments.common import result_rows
-from experiments.training import sweep
 from experiments.training import trainer
 from tff_autotune_secagg import simulation
 
@@ -34,20 +29,6 @@ def _numbers(rows):
   """Rows without what differs between two runs of the same numbers."""
   dropped = ('wall_seconds', 'run', 'kind', 'config')
   return [{k: v for k, v in r.items() if k not in dropped} for r in rows]
-
-
-def _sweep(folder, config=_CONFIG):
-  return sweep.Sweep(
-    [config],
-    output_dir=folder,
-    checkpoint_every=3,
-    tensorboard=False,
-    quiet=True,
-  )
-
-
-def _run_sweep(folder):
-  _sweep(folder).run()
 
 
 class ConfigTest(parameterized.TestCase):
@@ -105,29 +86,6 @@ class MeasurementTest(absltest.TestCase):
     )
     self.assertEqual(flat, {'a/b': 1.5, 'd': [0, 1, 2], 'g': True})
 
-  def test_find_takes_the_last_part_of_a_key(self):
-    row = {'aggregator': {'x/bin_size': 2.0, 'bin': 1.0}}
-    self.assertEqual(trainer.find(row, 'bin_size'), 2.0)
-    self.assertIsNone(trainer.find(row, 'size'))
-
-
-class WorkersTest(absltest.TestCase):
-  def test_a_worker_that_does_not_answer_is_named(self):
-    folder = self.create_tempdir().full_path
-    runs = sweep.Sweep(
-      [_CONFIG], output_dir=folder, quiet=True, workers=['127.0.0.1:1']
-    )
-    with self.assertRaisesRegex(SystemExit, '^--workers: .*127.0.0.1:1'):
-      runs.run()
-
-  def test_a_malformed_address_is_named(self):
-    folder = self.create_tempdir().full_path
-    runs = sweep.Sweep(
-      [_CONFIG], output_dir=folder, quiet=True, workers=['nonsense']
-    )
-    with self.assertRaisesRegex(SystemExit, '^--workers: .*nonsense'):
-      runs.run()
-
 
 @pytest.mark.slow
 class ResumeTest(absltest.TestCase):
@@ -140,7 +98,6 @@ class ResumeTest(absltest.TestCase):
 
   def setUp(self):
     super().setUp()
-    # A sweep closes the context that it finds.
     simulation.set_local_context()
     self.addCleanup(simulation.close)
 
@@ -155,7 +112,7 @@ class ResumeTest(absltest.TestCase):
       self.assertEqual(row['bits_per_coordinate'], 8)
       self.assertEqual(
         row['bytes_per_client'],
-        trainer.find(row, 'bytes_per_client'),
+        result_rows.measurement(row, 'bytes_per_client'),
       )
 
   def test_stopping_anywhere_and_continuing_gives_the_same_rows(self):
@@ -175,39 +132,6 @@ class ResumeTest(absltest.TestCase):
     self.assertEqual(
       _numbers(taken[r] for r in sorted(taken)), self._undisturbed
     )
-
-  def test_a_killed_process_is_continued_without_a_gap_or_a_doubled_row(self):
-    folder = self.create_tempdir().full_path
-    path = os.path.join(folder, sweep.RESULTS_NAME)
-    process = multiprocessing.get_context('spawn').Process(
-      target=_run_sweep, args=(folder,)
-    )
-    process.start()
-    # Row 4 follows the first checkpoint. If the process is faster than the
-    # look at its file, it is killed later or ends: the claim is the same.
-    while process.is_alive() and len(result_rows.ResultsFile(path).rows()) < 5:
-      time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    with open(path, 'ab') as f:
-      f.write(b'{"kind": "round", "ru')  # As if killed while writing.
-    self.assertEqual(_sweep(folder).run(), 0)
-    rows = result_rows.read(path)
-    self.assertEqual(_numbers(rows), self._undisturbed)
-    # Nothing is left to do, and doing it changes nothing.
-    self.assertEqual(_sweep(folder).run(), 0)
-    self.assertEqual(result_rows.read(path), rows)
-    # A checkpoint whose rows were lost is refused.
-    with open(path) as f:
-      lines = f.readlines()
-    with open(path, 'w') as f:
-      f.writelines(lines[:3])
-    with self.assertRaisesRegex(
-      ValueError,
-      '^The checkpoint of round 7 in .* must come with the rows '
-      'of all rounds before it in .*, found 2 rows[.] Restore the file',
-    ):
-      _sweep(folder).run()
 
 
 if __name__ == '__main__':

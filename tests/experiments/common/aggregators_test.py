@@ -9,7 +9,8 @@ import numpy as np
 import tensorflow_federated as tff
 
 from experiments.common import aggregators
-from tff_autotune_secagg import aggregators
+from experiments.common import baseline_factories
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg import simulation
 
 _NUM_VALUES = 1000
@@ -52,7 +53,7 @@ class ParseTest(parameterized.TestCase):
 
   def test_defaults_of_autotuned_are_those_of_the_package(self):
     arguments = inspect.signature(
-      aggregators.autotuned_secure_aggregator
+      autotune.autotuned_secure_aggregator
     ).parameters
     settings = aggregators.parse('autotuned').settings
     for name in (
@@ -182,6 +183,19 @@ class PayloadTest(parameterized.TestCase):
     aggregators.parse(f'{text}bits={least}').build(_info(10))
 
 
+class NumBitsTest(parameterized.TestCase):
+  @parameterized.parameters((1, 0), (2, 1), (3, 2), (256, 8), (257, 9))
+  def test_hold_every_residue_and_no_more(self, modulus, bits):
+    self.assertEqual(aggregators.num_bits(modulus), bits)
+    self.assertGreaterEqual(2**bits, modulus)
+
+
+class FillInTest(absltest.TestCase):
+  def test_replaces_what_is_in_braces(self):
+    text = aggregators.fill_in('a:{bits},{modulus},{max}', 3, np.float32(0.5))
+    self.assertEqual(text, 'a:3,8,0.5')
+
+
 class FixedRangeTest(parameterized.TestCase):
   @parameterized.parameters(1, 2, 7, 10, 33)
   def test_grid_points_are_summed_exactly_for_every_client_count(
@@ -279,6 +293,33 @@ class ErrorTest(parameterized.TestCase):
     values = self._values()
     built = aggregators.parse(text).build(_info(10))
     self.assertLess(_nmse(_run(built.factory, values, 3), values), bound)
+
+  @parameterized.named_parameters(
+    ('kashin', 'kashin:modulus=4'),
+    ('autotuned', 'autotuned:modulus=4,zeroing=false'),
+  )
+  def test_posterior_means_at_two_bits_are_no_worse_than_nothing(self, text):
+    # Dropping a round costs exactly 1. The error of a round of the posterior
+    # mean is at most 1 in the mean over normal coordinates.
+    values = self._values()
+    sampling = 5 * math.sqrt(2 / _NUM_VALUES)
+    built = aggregators.parse(text).build(_info(10))
+    self.assertLess(_nmse(_run(built.factory, values, 5), values), 1 + sampling)
+
+  def test_centred_decoding_at_two_bits_is_worse_than_nothing(self):
+    # The negative control: what Kashin coefficients were once decoded with.
+    factory = baseline_factories.KashinFactory(
+      autotune.QuantizeModFactory(
+        autotune.ModularSecureSumFactory(modulus=4),
+        modulus=4,
+        bin_size=autotune.WrappedNormalTuner(modulus=4),
+        decoding=autotune.Decoding.CENTRED,
+      ),
+      seed=7,
+    )
+    factory = aggregators.mean_of(factory, weighted=False)
+    values = self._values()
+    self.assertGreater(_nmse(_run(factory, values, 5), values), 2)
 
   def test_secure_ones_contain_no_plain_sum(self):
     value_type = tff.TensorType(np.float32, [16])

@@ -1,6 +1,7 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import math
 import os
 
@@ -8,6 +9,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 
+from experiments.common import result_rows
 from experiments.error_table import figure
 from experiments.error_table import sum_simulation
 from experiments.error_table import table
@@ -56,12 +58,25 @@ class CellTest(parameterized.TestCase):
     np.testing.assert_array_equal(aligned[0], aligned[2])
 
 
+class RunMissingTest(absltest.TestCase):
+  def test_measures_each_cell_once(self):
+    path = self.create_tempdir().create_file('rows.jsonl').full_path
+    file = result_rows.ResultsFile(path)
+    first = table.Cell(16, 1, dim=1024, num_rounds=2, warm_up_rounds=1)
+    second = dataclasses.replace(first, num_clients=2)
+    self.assertLen(list(table.run_missing([first], file)), 1)
+    (row,) = table.run_missing([first, second], file)
+    self.assertEqual((row['num_clients'], row['round']), (2, 2))
+    self.assertLen(result_rows.read(path), 2)
+    self.assertEmpty(list(table.run_missing([first, second], file)))
+
+
 class PublishedTest(absltest.TestCase):
-  """The rows in experiments/results are what the design promises."""
+  """The committed rows are what the design promises."""
 
   def setUp(self):
     super().setUp()
-    self._rows = figure.read(_RESULTS)
+    self._rows = result_rows.read(_RESULTS)
 
   def _check(self, row, is_wrong=False):
     factor = 1.5 if is_wrong else 1.0
@@ -106,8 +121,7 @@ class PublishedTest(absltest.TestCase):
       self.assertLess(row['largest_nmse'], 1 + sampling, row)
 
   def test_picture_has_a_column_for_each_cohort(self):
-    figure = figure.draw(self._rows)
-    self.assertLen(figure.axes, 8)
+    self.assertLen(figure.draw(self._rows).axes, 8)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,100 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The peak memory and the error of a few rounds of one sum."""
+
+import dataclasses
+import os
+import time
+from typing import Any, Dict, Optional
+
+import numpy as np
+import tensorflow_federated as tff
+
+import tff_autotune_secagg as autotune
+
+_LARGEST_NMSE = 1.1  # The first round knows nothing and may lose its sum.
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """What is measured.
+
+  Attributes:
+    dim: Values in a client's vector.
+    num_clients: Clients in a round.
+    num_rounds: Rounds.
+    modulus: Of the aggregator.
+    plain_sum: Whether to measure TFF's `SumFactory` instead.
+    max_concurrent_clients: Clients that compute at a time; None for no limit.
+  """
+
+  dim: int = 100_000
+  num_clients: int = 10
+  num_rounds: int = 3
+  modulus: int = 256
+  plain_sum: bool = False
+  max_concurrent_clients: Optional[int] = None
+
+
+def _peak_mib(pid: int) -> float:
+  with open(f'/proc/{pid}/status') as f:
+    for line in f:
+      if line.startswith('VmHWM:'):
+        return int(line.split()[1]) / 1024
+  raise ValueError(f'/proc/{pid}/status must have VmHWM, found none.')
+
+
+def measure(config: Config) -> Dict[str, Any]:
+  """Runs the rounds in a local context of its own.
+
+  Once in each process, since a peak cannot be taken back.
+
+  Args:
+    config: What is measured.
+
+  Returns:
+    `seconds` and `nmse` of each round, and in MiB `data_mib` (the clients'
+    vectors), `python_before_rounds_mib`, `python_peak_mib`, `worker_peak_mib`.
+
+  Raises:
+    RuntimeError: If the error is so large that nothing was summed.
+  """
+  if config.plain_sum:
+    factory = tff.aggregators.SumFactory()
+  else:
+    factory = autotune.AutotunedSecureSumFactory(modulus=config.modulus, seed=1)
+  autotune.simulation.set_local_context(
+    max_concurrent_clients=config.max_concurrent_clients
+  )
+  rng = np.random.default_rng(1)
+  clients = [
+    rng.standard_normal(config.dim, np.float32)
+    for _ in range(config.num_clients)
+  ]
+  expected = np.zeros(config.dim)
+  for client in clients:
+    expected += client
+  process = factory.create(tff.TensorType(np.float32, [config.dim]))
+  state = process.initialize()
+  before_mib = _peak_mib(os.getpid())
+  seconds, errors = [], []
+  for _ in range(config.num_rounds):
+    start = time.monotonic()
+    output = process.next(state, clients)
+    seconds.append(round(time.monotonic() - start, 2))
+    state = output.state
+    error = np.sum((output.result - expected) ** 2, dtype=np.float64)
+    errors.append(float(error / np.sum(expected**2)))
+  if max(errors) > _LARGEST_NMSE:
+    raise RuntimeError(
+      f'Errors must be at most {_LARGEST_NMSE}, found {errors}.'
+    )
+  (worker_pid,) = autotune.simulation.worker_pids()
+  return dict(
+    seconds=seconds,
+    nmse=errors,
+    data_mib=round(config.num_clients * config.dim * 4 / 2**20),
+    python_before_rounds_mib=round(before_mib),
+    python_peak_mib=round(_peak_mib(os.getpid())),
+    worker_peak_mib=round(_peak_mib(worker_pid)),
+  )

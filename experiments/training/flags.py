@@ -1,0 +1,75 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The flags of training runs, and the configs that they describe."""
+
+from typing import Any, Dict, List
+
+from absl import flags
+
+from experiments.common import flag_groups
+from experiments.training import trainer
+
+FLAGS = flags.FLAGS
+
+# To stay short, smoke runs leave out what comes after so many aggregators: each
+# must be compiled. The demo has as many.
+_SMOKE_AGGREGATORS = 4
+
+flag_groups.define_sweep()
+flag_groups.define_fields(
+  trainer.Config,
+  augment='Mirror and shift training images at random.',
+  dirichlet_concentration=(
+    'Concentration of the dirichlet partition: smaller is less even.'
+  ),
+  num_clients='Clients that share the images.',
+  clients_per_round='Clients drawn for a round.',
+  local_epochs='Passes over its images per client.',
+  batch_size='Images in a batch of a client.',
+  client_learning_rate='Step size of the clients.',
+  client_momentum='Momentum of the clients.',
+  width="Factor on the number of the model's filters.",
+  num_rounds='Rounds of training.',
+  eval_every='Rounds between two evaluations.',
+  server_learning_rate='Factor on the mean update.',
+  server_momentum='Momentum of the server.',
+)
+flag_groups.define_fields(
+  trainer.Config,
+  at_least=0,
+  partition_seed='Seed of the partition into clients.',
+)
+flags.DEFINE_enum(
+  'partition',
+  'iid',
+  ['iid', 'dirichlet'],
+  'How training images are split among the clients.',
+)
+flags.DEFINE_integer(
+  'checkpoint_every', 10, 'Rounds between two checkpoints.', lower_bound=1
+)
+flags.DEFINE_boolean('tensorboard', True, 'Write TensorBoard summaries too.')
+
+
+def sweep_options() -> Dict[str, Any]:
+  """Keyword arguments of `TrainingSweep` that the flags decide."""
+  return dict(
+    flag_groups.sweep_options(),
+    checkpoint_every=FLAGS.checkpoint_every,
+    tensorboard=FLAGS.tensorboard,
+  )
+
+
+def configs() -> List[trainer.Config]:
+  """One config for each seed and aggregator of the flags."""
+  seeds, aggregators = FLAGS.seeds, FLAGS.aggregator
+  if FLAGS.smoke:
+    seeds, aggregators = seeds[:1], aggregators[:_SMOKE_AGGREGATORS]
+  found = [
+    flag_groups.read_fields(
+      trainer.Config, aggregator=aggregator, seed=seed, smoke=False
+    )
+    for seed in seeds
+    for aggregator in aggregators
+  ]
+  return [trainer.smoke(config) for config in found] if FLAGS.smoke else found

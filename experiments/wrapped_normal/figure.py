@@ -1,0 +1,64 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The figure of the wrapped normal: the paper's figure 1."""
+
+from matplotlib import pyplot as plt
+import numpy as np
+import scipy.stats
+
+from experiments.common import plot_style
+
+
+def draw(sigma_over_t: float = 0.5, title: str = ''):
+  """Draws a normal density and the same wrapped to [-t, t].
+
+  Args:
+    sigma_over_t: Standard deviation of the normal in units of t.
+    title: Put above; by default what is shown.
+  """
+  figure, axes = plt.subplots(figsize=(6.5, 4))
+  x = np.linspace(-2, 2, 2001)
+  density = scipy.stats.norm.pdf(x, scale=sigma_over_t)
+  inside = np.abs(x) <= 1
+  wraps = np.arange(-3, 4)
+  wrapped = scipy.stats.norm.pdf(
+    x[:, np.newaxis] + 2 * wraps, scale=sigma_over_t
+  ).sum(axis=1)
+  axes.plot(x, density, label='normal', **plot_style.style(0))
+  axes.plot(
+    x[inside],
+    wrapped[inside],
+    label='wrapped to $[-t, t]$',
+    **plot_style.style(1),
+  )
+  axes.fill_between(
+    x,
+    density,
+    where=~inside,
+    color=plot_style.COLOURS[0],
+    alpha=0.3,
+    linewidth=0,
+    label='tails that wrap',
+  )
+  axes.fill_between(
+    x[inside],
+    density[inside],
+    wrapped[inside],
+    color=plot_style.COLOURS[1],
+    alpha=0.3,
+    linewidth=0,
+    label='where they end up',
+  )
+  for edge in (-1, 1):
+    axes.axvline(edge, color='black', linewidth=0.8, linestyle=':')
+  axes.set(
+    xlabel='value of an entry of the rotated sum (units of $t$)',
+    ylabel='density',
+    ylim=(0, None),
+    title=title
+    or f'$\\sigma/t$ = {sigma_over_t:g}: an entry wraps with '
+    f'probability {2 * scipy.stats.norm.sf(1 / sigma_over_t):.2g}',
+  )
+  axes.legend(fontsize='small')
+  figure.tight_layout()
+  return figure
