@@ -67,7 +67,9 @@ def _round(tuner, state, values, seed):
     residues += encoded.numpy()
     for name in counts:
       counts[name] += int(found[name])
-  return codec.decode(
+  # Traced, since a bisection that runs operation by operation takes seconds.
+  decode = tf.function(codec.decode, autograph=False)
+  return decode(
     [tf.constant(residues % tuner.modulus, tf.int32)],
     tf.nest.map_structure(tf.constant, counts),
     state,
