@@ -109,9 +109,9 @@ class ColdStartTest(parameterized.TestCase):
         for part in reference.decoding_error(total, modulus, bin_size, variance)
       )
       self.assertTrue(stat_checks.is_near(error, expected, standard_error, z))
-      # Negative control: a third more of rounding is told apart.
+      # Negative control: twice the variance of rounding is told apart.
       other, _ = reference.decoding_error(
-        total, modulus, bin_size, 4 / 3 * variance
+        total, modulus, bin_size, 2 * variance
       )
       self.assertFalse(
         stat_checks.is_near(error, other / energy, standard_error)

@@ -105,7 +105,7 @@ class EncodingProperties(absltest.TestCase):
     self.assertBetween(residues.min(), 0, modulus - 1)
     self.assertBetween(residues.max(), 0, modulus - 1)
 
-  @_cases()
+  @_cases(15)
   @hypothesis.given(
     _MODULI, st.integers(1, 40), st.integers(1, 30), _SEEDS, _ROUNDINGS
   )
