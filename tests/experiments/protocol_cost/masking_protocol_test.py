@@ -18,8 +18,9 @@ from experiments.protocol_cost import masking_protocol
 from tests import factory_conformance
 from tests import stat_checks
 from tff_autotune_secagg.factories import modular_sum
-from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import rotation
+from tff_autotune_secagg.numerics import stripes
 
 setUpModule = factory_conformance.set_up_context
 
@@ -36,11 +37,11 @@ def _encoded(modulus):
   """Residues of seven clients, by the package's own rotation and encoder."""
   rng = np.random.default_rng(modulus)
   spread = max(modulus, 16) / 8 / np.sqrt(_NUM_CLIENTS)  # Bins.
-  bins = tf.ones([quantization.NUM_STRIPES])
+  bins = tf.ones([stripes.NUM_STRIPES])
   residues = []
   for index in range(_NUM_CLIENTS):
     vector = tf.constant(spread * rng.normal(size=_DIM), tf.float32)
-    rotated = hadamard.rotate(vector, tf.constant([1, 2], tf.int64))
+    rotated = rotation.rotate(vector, tf.constant([1, 2], tf.int64))
     seed = tf.constant([modulus, index], tf.int64)
     encoded = quantization.encode(rotated, bins, seed, modulus=modulus)
     residues.append(encoded.numpy())
