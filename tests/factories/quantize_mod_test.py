@@ -482,7 +482,7 @@ class FormerArgumentsTest(parameterized.TestCase):
         ' `rounding`, found Rounding.STOCHASTIC and Rounding.DITHER.',
       ),
       (
-        dict(modulus=16),
+        dict(modulus=16, decoding=modes.Decoding.CENTRED),
         '`bin_size.decoding` must equal `decoding`, found'
         ' Decoding.POSTERIOR_MEAN and Decoding.CENTRED.',
       ),

@@ -72,7 +72,7 @@ class MaskedSumTest(parameterized.TestCase):
   def test_unmasked_sum_is_the_modular_sum_of_tff_bit_for_bit(self, modulus):
     residues = _encoded(modulus)
     outcome = _run(modulus)
-    factory = modular_sum.ModularSecureSumFactory(modulus=modulus)
+    factory = modular_sum.ExactModularSumFactory(modulus=modulus)
     process = factory.create(tff.TensorType(np.int32, residues[0].shape))
     output = process.next(process.initialize(), residues)
     np.testing.assert_array_equal(outcome.total, output.result)
