@@ -161,7 +161,7 @@ class TunerProperties(absltest.TestCase):
       )
       self.assertTrue(np.all(np.isfinite(result)))
       for part in measured.values():
-        self.assertTrue(np.isfinite(part) and part >= 0)
+        self.assertTrue(np.isfinite(part) and float(part) >= 0)
       self.assertTrue(np.isfinite(state['bin_size']))
       self.assertGreater(state['bin_size'], 0)
       if not num_clients:

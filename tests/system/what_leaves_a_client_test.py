@@ -42,7 +42,7 @@ _TO_CLIENTS = {'federated_broadcast'}
 
 _RESIDUES = ('federated_secure_modular_sum', f'int32[{_PADDED}]')
 _WIDE_RESIDUES = ('federated_secure_modular_sum', f'int64[{_PADDED}]')
-# The signals of all stages travel together, a structure for each.
+# The signals of all stages are one secure sum.
 _COUNTS = ('federated_secure_sum', '<<contributing=int32,rejected=int32>>')
 _WEIGHT_AND_COUNTS = (
   'federated_secure_sum',
