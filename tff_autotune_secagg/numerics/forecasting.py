@@ -140,8 +140,8 @@ def forecast(
   Each t-distribution is taken as a normal of its variance, at fifteen nodes.
 
   Args:
-    state: as `initial_state` or `update` returned it.
-    num_clients: float64 scalar, clients of the coming round if that is known;
+    state: of `initial_state` or `update`.
+    num_clients: float64 scalar, clients of the coming round if they are known;
       those of the last round otherwise.
   """
   added = tf.zeros([], tf.float64)
@@ -169,18 +169,17 @@ def update(
   """Returns the state after a round.
 
   - A readable round moves the levels and teaches the scales, unless it is a
-    surprise (see the top of this module). Its `log_size_stddev` is no noise of
-    the sizes: it moves levels less and is not learned.
-  - An unreadable one keeps the levels. Within what was to be expected it widens
-    the scales. Beyond, it waits for the next readable round: if the size has
-    stayed out there, it was a jump; if it came back, it is forgotten the first
-    time and learned when it happens again.
+    surprise. Its own error moves levels less and teaches nothing.
+  - An unreadable one keeps the levels and widens the scales; if it was a
+    surprise, it waits for the next readable round. A size that has stayed out
+    there was a jump; one that came back is forgotten the first time and
+    learned, if it happens again.
   - A cohort of n' clients after one of n moves the expected size by the middle
-    of ln(n' / n) / 2 (independent clients) and ln(n' / n) (equal ones); the
-    uncertainty of it is not learned as noise.
+    of ln(n' / n) / 2 (independent clients) and ln(n' / n) (equal ones), and
+    what that leaves open is not learned as noise.
 
   Args:
-    state: as `initial_state` or `update` returned it.
+    state: of `initial_state` or `update`.
     observation: what the round showed. Numbers that are not finite teach as
       little as a round without clients.
 
@@ -273,17 +272,17 @@ def _surprise_limit(state, variance):
 
 def _select(condition, if_true, if_false):
   """Returns one of two states."""
-  return collections.OrderedDict(
-    (key, tf.where(condition, if_true[key], if_false[key])) for key in if_false
+  return tf.nest.map_structure(
+    lambda one, other: tf.where(condition, one, other), if_true, if_false
   )
 
 
 def _change_cohort(state, num_clients):
   """Returns the state for that many clients, and the variance of its levels."""
-  before = state['num_clients']
-  known = tf.logical_and(before > 0.0, num_clients > 0.0)
-  growth = tf.maximum(num_clients, 1.0) / tf.maximum(before, 1.0)
-  growth = tf.where(known, tf.math.log(growth), tf.zeros_like(growth))
+  before = tf.maximum(state['num_clients'], 1.0)
+  growth = tf.math.log(tf.maximum(num_clients, 1.0) / before)
+  is_known = state['num_errors'] > 0.0
+  growth = tf.where(is_known, growth, tf.zeros_like(growth))
   moved = collections.OrderedDict(
     state, level=state['level'] + 0.75 * growth, num_clients=num_clients
   )
@@ -304,12 +303,8 @@ def _jump(state, log_size):
 def _learn(state, log_size, error_variance, level_variance, is_noise):
   """Returns the state after an ordinary observation.
 
-  Args:
-    state: the state before.
-    log_size: the size observed.
-    error_variance: of the observation.
-    level_variance: added to that of the levels.
-    is_noise: bool, whether to learn from far errors as from near ones.
+  Errors of the variance `error_variance` are the observation's own, those of
+  `level_variance` the levels'. With `is_noise` far errors teach in full.
   """
   error = log_size - state['level']
   variance = _variance(state)
