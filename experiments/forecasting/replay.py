@@ -10,7 +10,7 @@ it costs the mean error of the ladder and shows its own size.
 
 import functools
 import math
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -230,58 +230,3 @@ def replay(setting: Setting, rule, sizes: Sequence[float]) -> Replay:
   return Replay(
     np.where(is_blind, 1.0, found), is_blind, chosen, means, stddevs
   )
-
-
-def _measurement(row: Mapping[str, Any], name: str) -> Optional[float]:
-  return next(
-    (v for k, v in row['aggregator'].items() if k.split('/')[-1] == name), None
-  )
-
-
-def recorded_sizes(
-  rows: Sequence[Mapping[str, Any]], modulus: int
-) -> Dict[int, List[float]]:
-  """The sizes of the sums of the runs with default arguments, by seed.
-
-  A blind round has no size. It gets that of the run with the same seed, which
-  had the same clients, and the largest modulus.
-
-  Args:
-    rows: joined round rows, see `result_rows.read`.
-    modulus: of the runs.
-  """
-
-  def of(aggregator):
-    found = {}
-    for row in rows:
-      if row['config']['aggregator'] == aggregator:
-        sizes = found.setdefault(row['config']['seed'], [])
-        sizes.append(_measurement(row, 'sum_stddev'))
-    return found
-
-  sizes = of(f'autotuned:modulus={modulus}')
-  fallback = of('autotuned:modulus=256')
-  return {
-    seed: [x or fallback[seed][i] for i, x in enumerate(run)]
-    for seed, run in sizes.items()
-  }
-
-
-def recorded_blind_rounds(
-  rows: Sequence[Mapping[str, Any]], modulus: int
-) -> int:
-  """How many rounds of the runs with default arguments were blind."""
-  return sum(
-    bool(_measurement(row, 'blind'))
-    for row in rows
-    if row['config']['aggregator'] == f'autotuned:modulus={modulus}'
-  )
-
-
-def num_coordinates(rows: Sequence[Mapping[str, Any]]) -> int:
-  """Coordinates of the sum of these runs."""
-  row = next(
-    r for r in rows if r['config']['aggregator'].startswith('autotuned')
-  )
-  bits = _measurement(row, 'bits_per_coordinate')
-  return int(_measurement(row, 'bytes_per_client') * 8 // bits)

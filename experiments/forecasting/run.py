@@ -3,7 +3,7 @@
 r"""Prints what the forecast would have cost on the recorded trainings.
 
   python -m experiments.forecasting.run \
-      --inputs=experiments/training/results/fashion_dirichlet_long.jsonl
+      --flagfile=experiments/forecasting/configs/forecasting.flags
 """
 
 import os
@@ -18,7 +18,7 @@ from experiments.forecasting import table
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list('inputs', None, 'JSON lines files.', required=True)
+flags.DEFINE_multi_string('results', None, 'Rows of one training each.')
 flags.DEFINE_list('moduli', '16,64,256', 'To replay with.')
 flags.DEFINE_list('blind_moduli', '16,32', 'To count blind rounds of.')
 
@@ -28,10 +28,10 @@ def main(argv):
   ratios, blind = [], []
   print('trace, modulus, runs x rounds, from round: NMSE of the best choice in')
   print('hindsight; multiples of it: the last round and 0.1, the forecast')
-  for path in FLAGS.inputs:
+  for path in FLAGS.results:
     name = os.path.splitext(os.path.basename(path))[0]
-    recorded = result_rows.read(path)
-    found = table.rows(name, recorded, [int(k) for k in FLAGS.moduli])
+    trained = result_rows.read(path)
+    found = table.rows(name, trained, [int(k) for k in FLAGS.moduli])
     for row in found:
       print(
         '{trace:24s} {modulus:5d} {runs} x {rounds:3d} {first_round:2d}: '
@@ -40,7 +40,7 @@ def main(argv):
       )
     ratios += found
     moduli = [int(k) for k in FLAGS.blind_moduli]
-    blind += table.blind_rows(name, recorded, moduli)
+    blind += table.blind_rows(name, trained, moduli)
   print(f'geometric mean, runs of {table.MIN_ROUNDS} rounds or more')
   for first in (5, 2):
     for rule in ('last_round', 'forecast'):
@@ -54,4 +54,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
+  flags.mark_flags_as_required(['results'])
   app.run(main)

@@ -6,7 +6,10 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 import numpy as np
 
+from experiments.forecasting import recorded
 from experiments.forecasting import replay
+
+Row = Mapping[str, Any]
 
 _GAINS = (1.0, 0.6, 0.35, 0.2)
 _MARGINS = (0.03, 0.1, 0.2, 0.3, 0.5)
@@ -19,7 +22,7 @@ MIN_ROUNDS = 40
 
 def rows(
   name: str,
-  recorded: Sequence[Mapping[str, Any]],
+  trained: Sequence[Row],
   moduli: Sequence[int],
   first_rounds: Sequence[int] = (5, 2),
 ) -> List[Dict[str, Any]]:
@@ -27,19 +30,19 @@ def rows(
 
   Args:
     name: of the recorded runs.
-    recorded: joined round rows of one experiment.
+    trained: joined round rows of one experiment.
     moduli: to replay with.
     first_rounds: means are taken from these rounds on, counted from 1.
 
   Returns:
     A row for each modulus and first round: mean NMSE of the best pair of gain
-    and margin (`best`), that of the last round's rule and of the forecast as
-    multiples of it, and their blind rounds.
+    and margin (`best`), and those of the last round's rule and of the forecast
+    as multiples of it.
   """
-  runs = list(replay.recorded_sizes(recorded, 256).values())
+  runs = list(recorded.sizes(trained).values())
   found = []
   for modulus in moduli:
-    setting = _setting(recorded, modulus)
+    setting = recorded.setting(trained, modulus)
     replays = {
       pair: [
         replay.replay(setting, replay.Smoothing(setting, *pair), sizes)
@@ -70,7 +73,7 @@ def rows(
 
 
 def blind_rows(
-  name: str, recorded: Sequence[Mapping[str, Any]], moduli: Sequence[int]
+  name: str, trained: Sequence[Row], moduli: Sequence[int]
 ) -> List[Dict[str, Any]]:
   """Counts blind rounds where runs of these moduli were recorded.
 
@@ -81,10 +84,10 @@ def blind_rows(
   """
   found = []
   for modulus in moduli:
-    runs = list(replay.recorded_sizes(recorded, modulus).values())
+    runs = list(recorded.sizes(trained, modulus).values())
     if not runs:
       continue
-    setting = _setting(recorded, modulus)
+    setting = recorded.setting(trained, modulus)
     replays = dict(
       last_round=[
         replay.replay(setting, replay.Smoothing(setting, *_LAST_ROUND), sizes)
@@ -99,7 +102,7 @@ def blind_rows(
       trace=name,
       modulus=modulus,
       rounds=sum(len(sizes) for sizes in runs),
-      recorded=replay.recorded_blind_rounds(recorded, modulus),
+      recorded=recorded.num_blind_rounds(trained, modulus),
     )
     for rule, done in replays.items():
       row[rule] = int(sum(r.is_blind.sum() for r in done))
@@ -119,12 +122,6 @@ def summary(
   ]
   mean = np.exp(np.mean(np.log(ratios)))
   return f'{mean:.2f}, worst {max(ratios):.2f}'
-
-
-def _setting(recorded, modulus):
-  clients = {row['config']['clients_per_round'] for row in recorded}
-  (num_clients,) = clients
-  return replay.Setting(modulus, num_clients, replay.num_coordinates(recorded))
 
 
 def _mean_error(replays, first):
