@@ -395,12 +395,10 @@ def _rotated_quantization(info: Round, bits) -> Built:
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
   factory = baseline_factories.KashinFactory(
     autotune.QuantizeModFactory(
-      autotune.ModularSecureSumFactory(modulus=modulus),
-      modulus=modulus,
-      bin_size=autotune.WrappedNormalTuner(
+      autotune.ExactModularSumFactory(modulus=modulus),
+      tuner=autotune.WrappedNormalTuner(
         modulus=modulus, wrap_probability=wrap_probability
       ),
-      decoding=autotune.Decoding.POSTERIOR_MEAN,
     ),
     seed=info.seed,
   )
@@ -426,7 +424,6 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
   decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
   zeroing=(_boolean, True),
   num_repeats=(int, 1),
-  drift=(_positive_float, 0.1),
 )
 def _autotuned(
   info: Round,
@@ -436,7 +433,6 @@ def _autotuned(
   decoding,
   zeroing,
   num_repeats,
-  drift,
 ) -> Built:
   factory = autotune.autotuned_secure_aggregator(
     modulus=modulus,
@@ -445,7 +441,6 @@ def _autotuned(
     decoding=autotune.Decoding(decoding),
     zeroing=zeroing,
     num_repeats=num_repeats,
-    drift=drift,
     weighted=info.weighted,
     seed=info.seed,
   )

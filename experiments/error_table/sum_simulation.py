@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import stripes
@@ -61,7 +60,6 @@ class SumSimulation:
     wrap_probability: Optional[float] = None,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
-    drift: float = operating_point.DEFAULT_DRIFT,
     num_rotations: int = 0,
     dtype: tf.DType = tf.float32,
     seed: int = 0,
@@ -74,7 +72,6 @@ class SumSimulation:
       wrap_probability: as `WrappedNormalTuner` takes it.
       rounding: as `WrappedNormalTuner` takes it.
       decoding: as `WrappedNormalTuner` takes it.
-      drift: as `WrappedNormalTuner` takes it.
       num_rotations: rotations before the encoding; with 0, vectors are taken to
         be rotated already.
       dtype: tf.float32 or tf.float64, of the clients' and the server's work.
@@ -85,7 +82,6 @@ class SumSimulation:
       wrap_probability=wrap_probability,
       rounding=rounding,
       decoding=decoding,
-      drift=drift,
     )
     self._dim = dim
     self._num_rotations = num_rotations

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Sequence
 from experiments.common import aggregators
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import hadamard
-from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import modulus_problems
 
 Row = Dict[str, Any]
 
@@ -69,7 +69,7 @@ def smallest_modulus(
 ) -> int:
   """Returns the smallest power of two that is not refused for a cohort."""
   return autotune.plan_modulus(
-    num_clients, operating_point.MAX_PREDICTED_NMSE, rounding=rounding
+    num_clients, modulus_problems.MAX_PREDICTED_NMSE, rounding=rounding
   )
 
 

@@ -9,6 +9,7 @@ where nothing wraps, and refines with every finer stripe that the anchor shows
 to be readable.
 """
 
+import math
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -43,12 +44,21 @@ class WrappedNormalFit(NamedTuple):
       of dither. 0 if blind.
     is_blind: scalar bool, the sum says nothing about its size.
     is_zero: scalar bool, every residue is 0.
+    log_stddev_error: scalar, standard error of ln(sum_stddev) in a calibration
+      round; 0 in an ordinary one, where all coordinates tell the same.
+    readable_from: scalar, `sum_stddev` that an ordinary round of the finest
+      bins would still have told from 0.
+    readable_to: scalar, that one of the coarsest bins would have told from
+      infinity.
   """
 
   sum_stddev: tf.Tensor
   observed_stddev: tf.Tensor
   is_blind: tf.Tensor
   is_zero: tf.Tensor
+  log_stddev_error: tf.Tensor
+  readable_from: tf.Tensor
+  readable_to: tf.Tensor
 
 
 class Sample(NamedTuple):
@@ -115,7 +125,7 @@ def fit(
 
   anchor = _anchor(reading.is_readable, raw, modulus)
   is_blind = tf.logical_not(tf.gather(reading.is_readable, anchor))
-  stddev = _refine(
+  stddev, information = _refine(
     tf.gather(reading.sum_stddev, anchor),
     reading,
     sample.bin_sizes,
@@ -137,6 +147,10 @@ def fit(
     is_blind=is_blind,
     # Not `==`: on tensors of the graphs that TFF traces it compares identities.
     is_zero=tf.equal(tf.reduce_sum(sample.raw_versines), 0.0),
+    log_stddev_error=tf.cast(is_ladder, tf.float64)
+    * 0.5
+    / tf.sqrt(tf.maximum(information, 0.25)),
+    **_readable_range(sample, clients, modulus),
   )
 
 
@@ -229,7 +243,7 @@ def _anchor(is_readable, raw, modulus):
 
 
 def _refine(stddev, reading, bin_sizes, num_coordinates, clients, modulus):
-  """Returns the mean of the stripes, weighted by what each can tell."""
+  """Returns the mean of the stripes by what each tells, and what they tell."""
   readable = tf.cast(reading.is_readable, tf.float64)
   for _ in range(_REFINEMENTS):
     weight = readable * _information(
@@ -241,7 +255,7 @@ def _refine(stddev, reading, bin_sizes, num_coordinates, clients, modulus):
       / tf.maximum(total, 1e-300)
     )
     stddev = tf.where(total > 0.0, refined, stddev)
-  return stddev
+  return stddev, total
 
 
 def _information(stddev, bin_sizes, num_coordinates, clients, modulus):
@@ -266,6 +280,21 @@ def _information(stddev, bin_sizes, num_coordinates, clients, modulus):
   information /= tf.square(1.0 - tf.square(cosine))
   information *= tf.square(share)
   return information * tf.cast(cosine > _MIN_COSINE, tf.float64)
+
+
+def _readable_range(sample, clients, modulus):
+  """Returns the ends of the readable sizes, see `WrappedNormalFit`."""
+  num_coordinates = tf.maximum(tf.reduce_sum(sample.counts), 1.0)
+  # All residues are 0 with probability e^-5 if five of them are expected not to
+  # be: a client's coordinate of s bins is rounded away from 0 with probability
+  # sqrt(2 / pi) s.
+  expected = num_coordinates * tf.sqrt(clients * 2.0 / math.pi)
+  return dict(
+    readable_from=5.0 * sample.bin_sizes[0] / expected,
+    readable_to=sample.bin_sizes[-1]
+    * modulus
+    * wrapped_normal.readable_periods(num_coordinates, modulus),
+  )
 
 
 def _observed_stddev(stddev, reading, sample, clients, rounding):

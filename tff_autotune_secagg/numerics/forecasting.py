@@ -25,14 +25,10 @@ All of it is a function of past decoded sums: nothing new leaves a client.
 
 import collections
 import math
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
-
-from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import rounding_noise
 
 _GAINS = (1.0, 0.5, 0.25)
 # Squared errors are remembered over ten rounds, densities over twenty.
@@ -62,12 +58,6 @@ _MAX_LOG_SIZE = 700.0
 # Before anything is known: the thirteen decades of the ladder.
 _UNKNOWN_STDDEV = 30.0
 
-# Half periods in standard deviations. Up to 9, where a round wraps one
-# coordinate in 1e18, steps are fine; the others, in steps of 5 %, serve wide
-# forecasts.
-_HALF_PERIODS = np.concatenate(
-  [np.linspace(0.5, 9.0, 171), np.geomspace(9.0, 400.0, 78)[1:]]
-)
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
@@ -205,49 +195,6 @@ def update(
   first = _select(readable, _jump(moved, observed), moved)
   after = _select(moved['num_errors'] > 0.0, after, first)
   return _select(is_usable, after, state)
-
-
-def best_bin_size(
-  predicted: Forecast,
-  num_clients: tf.Tensor,
-  *,
-  modulus: int,
-  rounding: quantization.Rounding,
-  decoding: quantization.Decoding,
-) -> Tuple[tf.Tensor, tf.Tensor]:
-  """Returns the bin size of least expected error under a forecast.
-
-  Half periods of 0.5 to 400 standard deviations of the observed sum at its
-  forecast size are compared by their mean NMSE over the nodes.
-
-  Args:
-    predicted: a `Forecast` of the round.
-    num_clients: float64 scalar of at least 1, clients of the round.
-    modulus: Python int.
-    rounding: the clients' mode.
-    decoding: the server's mode.
-
-  Returns:
-    The bin size in units of the values and the error expected of it, float64.
-  """
-  half_period, bin_per_stddev, share = operating_point.operation(
-    tf.constant(_HALF_PERIODS, tf.float64), num_clients, modulus, rounding
-  )
-  # Sizes relative to the forecast; columns are nodes.
-  size = tf.exp(predicted.log_sizes - predicted.mean)
-  bins = (bin_per_stddev * tf.sqrt(num_clients))[:, tf.newaxis]
-  noise = tf.square(bins) * rounding_noise.decoded_variance(
-    size / bins, num_clients, rounding
-  )
-  observed = tf.square(size) + noise
-  half_period = half_period[:, tf.newaxis] / tf.sqrt(
-    observed * (1.0 - share[:, tf.newaxis])
-  )
-  errors = operating_point.nmse(half_period, noise / observed, decoding)
-  expected = tf.linalg.matvec(errors, predicted.weights)
-  best = tf.argmin(expected)
-  bin_size = tf.gather(bin_per_stddev, best) * tf.exp(predicted.mean)
-  return bin_size, tf.gather(expected, best)
 
 
 def _degrees(state):
