@@ -15,15 +15,16 @@ from typing import NamedTuple, Sequence
 import numpy as np
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics import bin_size as bin_size_lib
 from tff_autotune_secagg.numerics import forecasting
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import rounding_noise
-from tff_autotune_secagg.numerics import tuning
 from tff_autotune_secagg.numerics import wrapped_normal
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
-_ROUNDING = quantization.Rounding.STOCHASTIC
-_DECODING = quantization.Decoding.POSTERIOR_MEAN
+_ROUNDING = modes.Rounding.STOCHASTIC
+_DECODING = modes.Decoding.POSTERIOR_MEAN
 # ln of the bin size over the sum's size, where readability is looked for.
 _LOG_RATIOS = np.linspace(-20.0, 10.0, 6001)
 
@@ -72,7 +73,7 @@ def log_reach(setting: Setting) -> float:
 
 @functools.lru_cache(maxsize=None)
 def _ladder(modulus):
-  tuner = tuning.WrappedNormalTuner(modulus=modulus)
+  tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=modulus)
   return np.log(tuner.bin_sizes(tuner.initial_state()).numpy())
 
 
@@ -117,7 +118,7 @@ def _forecasting_step(modulus):
     )
     state = forecasting.update(state, observation)
     predicted = forecasting.forecast(state)
-    bin_size, _ = forecasting.best_bin_size(
+    bin_size, _ = bin_size_lib.best_bin_size(
       predicted,
       num_clients,
       modulus=modulus,
@@ -171,7 +172,7 @@ def _log_ratio(modulus, num_clients, stddev):
     zero,
     zero,
   )
-  bin_size, _ = forecasting.best_bin_size(
+  bin_size, _ = bin_size_lib.best_bin_size(
     predicted,
     tf.constant(float(num_clients), tf.float64),
     modulus=modulus,

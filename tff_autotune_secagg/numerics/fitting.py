@@ -44,8 +44,7 @@ class WrappedNormalFit(NamedTuple):
       of dither. 0 if blind.
     is_blind: scalar bool, the sum says nothing about its size.
     is_zero: scalar bool, every residue is 0.
-    log_stddev_error: scalar, standard error of ln(sum_stddev) in a calibration
-      round; 0 in an ordinary one, where all coordinates tell the same.
+    log_stddev_error: scalar, standard error of ln(sum_stddev), at most 1.
     readable_from: scalar, `sum_stddev` that an ordinary round of the finest
       bins would still have told from 0.
     readable_to: scalar, that one of the coarsest bins would have told from
@@ -147,9 +146,7 @@ def fit(
     is_blind=is_blind,
     # Not `==`: on tensors of the graphs that TFF traces it compares identities.
     is_zero=tf.equal(tf.reduce_sum(sample.raw_versines), 0.0),
-    log_stddev_error=tf.cast(is_ladder, tf.float64)
-    * 0.5
-    / tf.sqrt(tf.maximum(information, 0.25)),
+    log_stddev_error=0.5 / tf.sqrt(tf.maximum(information, 0.25)),
     **_readable_range(sample, clients, modulus),
   )
 
@@ -243,7 +240,10 @@ def _anchor(is_readable, raw, modulus):
 
 
 def _refine(stddev, reading, bin_sizes, num_coordinates, clients, modulus):
-  """Returns the mean of the stripes by what each tells, and what they tell."""
+  """Returns the mean of the stripes by what each tells, and what they tell.
+
+  That is the Fisher information about ln(stddev^2).
+  """
   readable = tf.cast(reading.is_readable, tf.float64)
   for _ in range(_REFINEMENTS):
     weight = readable * _information(
@@ -255,7 +255,9 @@ def _refine(stddev, reading, bin_sizes, num_coordinates, clients, modulus):
       / tf.maximum(total, 1e-300)
     )
     stddev = tf.where(total > 0.0, refined, stddev)
-  return stddev, total
+  # Stripes of one bin size have each counted all coordinates.
+  is_ladder = stripes.is_ladder(bin_sizes)
+  return stddev, tf.where(is_ladder, total, total / stripes.NUM_STRIPES)
 
 
 def _information(stddev, bin_sizes, num_coordinates, clients, modulus):

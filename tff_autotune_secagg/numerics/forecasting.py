@@ -34,8 +34,10 @@ _GAINS = (1.0, 0.5, 0.25)
 # Squared errors are remembered over ten rounds, densities over twenty.
 _ERROR_MEMORY = 0.9
 _WEIGHT_MEMORY = 0.95
-# What is assumed before the first error, and forgotten: errors of e^0.3.
-_PRIOR_STDDEV = 0.3
+# Weights and floor make the variance of normal errors too small by this factor.
+_CONSISTENCY = 1.2
+# What is assumed before the first error, and forgotten: errors of e^0.15.
+_PRIOR_STDDEV = 0.15
 _PRIOR_COUNT = 3.0
 # What is never forgotten: three errors of e^0.04, which keep scales from 0.
 _FLOOR_STDDEV = 0.04
@@ -69,8 +71,7 @@ class Forecast(NamedTuple):
     log_sizes: float64 [45], nodes.
     weights: float64 [45], their probabilities.
     mean: float64 scalar, of the mixture; 0 before anything is known.
-    stddev: float64 scalar, of the mixture; 30 before anything is known. A sixth
-      too small for normal noise, as far errors teach less than near ones.
+    stddev: float64 scalar, of the mixture; 30 before anything is known.
   """
 
   log_sizes: tf.Tensor
@@ -261,7 +262,7 @@ def _learn(state, log_size, error_variance, level_variance, is_noise):
   degrees = _degrees(state)
   squares = tf.square(error) / total
   # The weight of an observation in the fit of a t-distribution's scale.
-  weight = (degrees + 1.0) / (degrees + squares)
+  weight = _CONSISTENCY * (degrees + 1.0) / (degrees + squares)
   weight = tf.where(is_noise, tf.ones_like(weight), weight)
   log_density = (
     tf.math.lgamma((degrees + 1.0) / 2.0)

@@ -191,6 +191,12 @@ def expected_nmse(
   Returns:
     float64 [...], the NMSE, relative to the size that each node has.
   """
+  errors = _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes)
+  return tf.reduce_sum(errors * weights, axis=-1)
+
+
+def _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes):
+  """Returns the errors of `expected_nmse` at each node, [..., nodes]."""
   b = point.bin_per_stddev[..., tf.newaxis] * tf.sqrt(num_clients)
   size = tf.exp(log_sizes)
   variance = rounding_noise.decoded_variance(size / b, num_clients, rounding)
@@ -198,8 +204,7 @@ def expected_nmse(
   observed = tf.square(size) + noise
   half_period = point.half_period_stddevs[..., tf.newaxis]
   half_period /= tf.sqrt(observed * (1.0 - point.noise_share[..., tf.newaxis]))
-  errors = nmse(half_period, noise / observed, decoding)
-  return tf.reduce_sum(errors * weights, axis=-1)
+  return nmse(half_period, noise / observed, decoding)
 
 
 def best_operating_point(
@@ -210,7 +215,9 @@ def best_operating_point(
   log_sizes: tf.Tensor,
   weights: tf.Tensor,
 ) -> OperatingPoint:
-  """Returns the `OperatingPoint` of least `expected_nmse`.
+  """Returns the `OperatingPoint` of least expected error.
+
+  No error counts for more than the 1 of a round that is dropped.
 
   Args:
     num_clients: float64 scalar.
@@ -227,10 +234,13 @@ def best_operating_point(
   candidates = operating_point(
     tf.constant(_HALF_PERIODS, tf.float64), num_clients, modulus, rounding
   )
-  errors = expected_nmse(
-    candidates, num_clients, rounding, decoding, log_sizes, weights
+  errors = _nmse_of_sizes(
+    candidates, num_clients, rounding, decoding, log_sizes
   )
-  best = tf.argmin(errors)
+  # Those of centred decoding have no bound, and sizes that hardly occur would
+  # decide; beyond the cap they decide only between bins that all lose.
+  capped = tf.minimum(errors, 1.0) + 1e-9 * errors
+  best = tf.argmin(tf.linalg.matvec(capped, weights))
   return OperatingPoint(*(tf.gather(part, best) for part in candidates))
 
 

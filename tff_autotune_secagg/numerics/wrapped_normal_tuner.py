@@ -8,6 +8,7 @@ from typing import Any, Optional, Tuple
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.numerics import bin_size
 from tff_autotune_secagg.numerics import fitting
 from tff_autotune_secagg.numerics import forecasting
 from tff_autotune_secagg.numerics import modes
@@ -175,16 +176,14 @@ class WrappedNormalTuner(tuning.Tuner):
 
   def _propose(self, forecast, clients):
     """Returns the bin size of least expected error, float64."""
-    predicted = forecasting.forecast(forecast)
-    best = operating_point.best_operating_point(
+    found, _ = bin_size.best_bin_size(
+      forecasting.forecast(forecast),
       clients,
-      self._modulus,
-      self._rounding,
-      self._decoding,
-      predicted.log_sizes - predicted.mean,
-      predicted.weights,
+      modulus=self._modulus,
+      rounding=self._rounding,
+      decoding=self._decoding,
     )
-    return best.bin_per_stddev * tf.exp(predicted.mean)
+    return found
 
   def _propose_by_paper(self, fitted, clients):
     """Returns the bin size of the paper's rule, float64."""
