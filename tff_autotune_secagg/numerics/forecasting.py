@@ -36,8 +36,8 @@ _ERROR_MEMORY = 0.9
 _WEIGHT_MEMORY = 0.95
 # Weights and floor make the variance of normal errors too small by this factor.
 _CONSISTENCY = 1.2
-# What is assumed before the first error, and forgotten: errors of e^0.15.
-_PRIOR_STDDEV = 0.15
+# What is assumed before the first error, and forgotten: errors of e^0.2.
+_PRIOR_STDDEV = 0.2
 _PRIOR_COUNT = 3.0
 # What is never forgotten: three errors of e^0.04, which keep scales from 0.
 _FLOOR_STDDEV = 0.04
