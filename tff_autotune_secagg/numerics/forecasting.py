@@ -30,18 +30,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 import tensorflow as tf
 
-_GAINS = (1.0, 0.5, 0.25)
-# Squared errors are remembered over ten rounds, densities over twenty.
-_ERROR_MEMORY = 0.9
-_WEIGHT_MEMORY = 0.95
-# Weights and floor make the variance of normal errors too small by this factor.
-_CONSISTENCY = 1.2
-# What is assumed before the first error, and forgotten: errors of e^0.2.
-_PRIOR_STDDEV = 0.2
-_PRIOR_COUNT = 3.0
-# What is never forgotten: three errors of e^0.04, which keep scales from 0.
-_FLOOR_STDDEV = 0.04
-_FLOOR_COUNT = 3.0
+from tff_autotune_secagg.numerics import local_level
 
 _SURPRISE_STDDEVS = 4.0
 _SURPRISE_LOG = 2.0
@@ -113,7 +102,7 @@ def initial_state() -> collections.OrderedDict:
     (below, if negative) an unreadable sum was that has not been explained yet.
   """
   zero = tf.zeros([], tf.float64)
-  zeros = tf.zeros([len(_GAINS)], tf.float64)
+  zeros = tf.zeros([len(local_level.GAINS)], tf.float64)
   return collections.OrderedDict(
     level=zeros,
     squared_errors=zeros,
@@ -139,9 +128,9 @@ def forecast(
   """
   added = tf.zeros([], tf.float64)
   if num_clients is not None:
-    state, added = _change_cohort(state, num_clients)
-  degrees = _degrees(state)
-  variance = _variance(state) * degrees / (degrees - 2.0) + added
+    state, added = local_level.change_cohort(state, num_clients)
+  degrees = local_level.degrees(state)
+  variance = local_level.variances(state) * degrees / (degrees - 2.0) + added
   deviations = tf.sqrt(variance)[:, tf.newaxis] * _NODES
   log_sizes = tf.reshape(state['level'][:, tf.newaxis] + deviations, [-1])
   weights = tf.nn.softmax(state['log_weights'])[:, tf.newaxis] * _NODE_WEIGHTS
@@ -187,35 +176,20 @@ def update(
   )
   observed = tf.clip_by_value(observed, -_MAX_LOG_SIZE, _MAX_LOG_SIZE)
   error_variance = tf.square(observation.log_size_stddev)
-  moved, added = _change_cohort(state, observation.num_clients)
+  moved, added = local_level.change_cohort(state, observation.num_clients)
   after = _select(
     readable,
     _after_readable(moved, observed, error_variance, added),
     _after_unreadable(moved, observed, observation.is_above, added),
   )
-  first = _select(readable, _jump(moved, observed), moved)
+  first = _select(readable, local_level.jump(moved, observed), moved)
   after = _select(moved['num_errors'] > 0.0, after, first)
   return _select(is_usable, after, state)
 
 
-def _degrees(state):
-  """Degrees of freedom of the t-distributions, scalar, at least 3."""
-  return state['num_errors'] + _FLOOR_COUNT
-
-
-def _variance(state):
-  """Squared scales of one-step errors, [3]."""
-  floor = _FLOOR_COUNT * _FLOOR_STDDEV**2
-  return (state['squared_errors'] + floor) / _degrees(state)
-
-
-def _mean(state):
-  return tf.reduce_sum(tf.nn.softmax(state['log_weights']) * state['level'])
-
-
 def _surprise_limit(state, variance):
   """How far an error must go, in ln, to be a surprise; scalar."""
-  scale = tf.sqrt(tf.reduce_max(_variance(state)) + variance)
+  scale = tf.sqrt(tf.reduce_max(local_level.variances(state)) + variance)
   limit = _SURPRISE_STDDEVS * scale
   return tf.clip_by_value(limit, _SURPRISE_LOG, _MAX_LEARNED_LOG)
 
@@ -224,61 +198,6 @@ def _select(condition, if_true, if_false):
   """Returns one of two states."""
   return tf.nest.map_structure(
     lambda one, other: tf.where(condition, one, other), if_true, if_false
-  )
-
-
-def _change_cohort(state, num_clients):
-  """Returns the state for that many clients, and the variance of its levels."""
-  before = tf.maximum(state['num_clients'], 1.0)
-  growth = tf.math.log(tf.maximum(num_clients, 1.0) / before)
-  is_known = state['num_errors'] > 0.0
-  growth = tf.where(is_known, growth, tf.zeros_like(growth))
-  moved = collections.OrderedDict(
-    state, level=state['level'] + 0.75 * growth, num_clients=num_clients
-  )
-  return moved, tf.square(growth / 4.0)
-
-
-def _jump(state, log_size):
-  """Returns the state with all levels at a size; nothing is learned from it."""
-  prior = _PRIOR_COUNT * tf.maximum(_variance(state), _PRIOR_STDDEV**2)
-  return collections.OrderedDict(
-    state,
-    level=log_size + tf.zeros_like(state['level']),
-    squared_errors=prior,
-    num_errors=tf.constant(_PRIOR_COUNT, tf.float64),
-  )
-
-
-def _learn(state, log_size, error_variance, level_variance, is_noise):
-  """Returns the state after an ordinary observation.
-
-  Errors of the variance `error_variance` are the observation's own, those of
-  `level_variance` the levels'. With `is_noise` far errors teach in full.
-  """
-  error = log_size - state['level']
-  variance = _variance(state)
-  total = variance + error_variance + level_variance
-  degrees = _degrees(state)
-  squares = tf.square(error) / total
-  # The weight of an observation in the fit of a t-distribution's scale.
-  weight = _CONSISTENCY * (degrees + 1.0) / (degrees + squares)
-  weight = tf.where(is_noise, tf.ones_like(weight), weight)
-  log_density = (
-    tf.math.lgamma((degrees + 1.0) / 2.0)
-    - tf.math.lgamma(degrees / 2.0)
-    - 0.5 * tf.math.log(math.pi * degrees * total)
-    - (degrees + 1.0) / 2.0 * tf.math.log1p(squares / degrees)
-  )
-  log_weights = _WEIGHT_MEMORY * state['log_weights'] + log_density
-  gain = (np.array(_GAINS) * variance + level_variance) / total
-  learned = weight * tf.square(error) * variance / total
-  return collections.OrderedDict(
-    state,
-    level=state['level'] + gain * error,
-    squared_errors=_ERROR_MEMORY * state['squared_errors'] + learned,
-    num_errors=_ERROR_MEMORY * state['num_errors'] + 1.0,
-    log_weights=log_weights - tf.reduce_max(log_weights),
   )
 
 
@@ -296,16 +215,20 @@ def _after_readable(state, log_size, error_variance, level_variance):
   zero = tf.zeros_like(missed)
   teaches = tf.logical_and(came_back, is_noise)
   teaches = tf.logical_and(teaches, tf.abs(missed) < _MAX_LEARNED_LOG)
-  taught = _learn(state, _mean(state) + missed, zero, zero, teaches)
+  taught = local_level.learn(
+    state, local_level.mean(state) + missed, zero, zero, teaches
+  )
   state = _select(teaches, taught, state)
 
   is_jump = tf.logical_or(came_back, tf.logical_not(is_noise))
   is_jump = tf.logical_or(is_jump, tf.abs(nearest) > _MAX_LEARNED_LOG)
   is_jump = tf.logical_and(is_surprise, is_jump)
-  learned = _learn(state, log_size, error_variance, level_variance, is_noise)
-  after = _select(is_jump, _jump(state, log_size), learned)
+  learned = local_level.learn(
+    state, log_size, error_variance, level_variance, is_noise
+  )
+  after = _select(is_jump, local_level.jump(state, log_size), learned)
   new = tf.where(came_back, zero + 2.0, tf.cast(is_surprise, tf.float64))
-  surprises = _ERROR_MEMORY * state['surprises'] + new
+  surprises = local_level.ERROR_MEMORY * state['surprises'] + new
   return collections.OrderedDict(after, surprises=surprises, missed=zero)
 
 
@@ -313,17 +236,18 @@ def _after_unreadable(state, log_limit, is_above, level_variance):
   """Returns the state after a round that was out of reach."""
   side = tf.where(is_above, 1.0, -1.0)
   side = tf.cast(side, tf.float64)
-  distance = side * (log_limit - _mean(state)) + _BEYOND_REACH
+  distance = side * (log_limit - local_level.mean(state)) + _BEYOND_REACH
   is_surprise = distance > _surprise_limit(state, level_variance)
   # Of several in a row the first counts: the forecast has not moved since.
   missed = state['missed']
   missed = tf.where(tf.abs(missed) > 0.0, missed, side * distance)
   waiting = collections.OrderedDict(state, missed=missed)
   errors = tf.maximum(side * (log_limit - state['level']), 0.0)
-  errors += tf.sqrt(_variance(state))
+  errors += tf.sqrt(local_level.variances(state))
   widened = collections.OrderedDict(
     state,
-    squared_errors=_ERROR_MEMORY * state['squared_errors'] + tf.square(errors),
-    num_errors=_ERROR_MEMORY * state['num_errors'] + 1.0,
+    squared_errors=local_level.ERROR_MEMORY * state['squared_errors']
+    + tf.square(errors),
+    num_errors=local_level.ERROR_MEMORY * state['num_errors'] + 1.0,
   )
   return _select(is_surprise, waiting, widened)
