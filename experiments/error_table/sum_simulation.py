@@ -18,6 +18,7 @@ from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics import tuning
 from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 # Coordinates encoded by one call: bounds the memory of many clients.
@@ -63,6 +64,7 @@ class SumSimulation:
     num_rotations: int = 0,
     dtype: tf.DType = tf.float32,
     seed: int = 0,
+    tuner: Optional[tuning.Tuner] = None,
   ):
     """Initializes the simulation.
 
@@ -76,8 +78,10 @@ class SumSimulation:
         be rotated already.
       dtype: tf.float32 or tf.float64, of the clients' and the server's work.
       seed: nonnegative int.
+      tuner: in the place of `WrappedNormalTuner` with the arguments above; of
+        the same modulus.
     """
-    self.tuner = wrapped_normal_tuner.WrappedNormalTuner(
+    self.tuner = tuner or wrapped_normal_tuner.WrappedNormalTuner(
       modulus=modulus,
       wrap_probability=wrap_probability,
       rounding=rounding,

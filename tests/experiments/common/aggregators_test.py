@@ -61,7 +61,6 @@ class ParseTest(parameterized.TestCase):
       'wrap_probability',
       'zeroing',
       'num_repeats',
-      'drift',
     ):
       self.assertEqual(settings[name], arguments[name].default, name)
 
