@@ -261,8 +261,8 @@ class ErrorTest(parameterized.TestCase):
     with self.assertRaisesRegex(
       ValueError,
       r'^`modulus` 4 is too small for `num_clients` 1000: the predicted error'
-      r' is [0-9.]+ of the energy of the sum, above 0\.\d+\. Raise `modulus` to'
-      r' \d+ or more, or lower `num_clients`\.$',
+      r' is [0-9.]+ of the squared norm of the sum, above 0\.\d+\. Raise'
+      r' `modulus` to \d+ or more, or lower `num_clients`\.$',
     ):
       aggregators.AutotunedSecureSumFactory(modulus=4, num_clients=1000)
     with self.assertRaisesRegex(

@@ -42,12 +42,14 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     not 0, and rejected ones.
 
   Guarantees: with the default decoding the expected squared error of a round
-    is at most the squared norm of the true sum, in every round; with the tuned
-    bin size it is about `predicted_nmse` times it. A client with a coordinate
+    is at most the squared norm of the true sum, in every round in which the
+    coordinates of the rotated sum are normal; with the tuned bin size it is
+    about `predicted_nmse` times it. A client with a coordinate
     that is not finite adds nothing and is counted. The bin size is always
     finite and positive.
-  Limits: coordinates of the rotated sum with a standard deviation below 1e-9 or
-    above 1e4, in units of the values, are out of the ladder's reach. Values of
+  Limits: a sum with a standard deviation below 1e-9 or above 1e4 takes up to
+    four rounds to be found, as far as float32 reaches. A sum of a few nonzero
+    coordinates is not normal after one rotation; see `num_rotations`. Values of
     fewer than 1024 coordinates cost as much as 1024.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).

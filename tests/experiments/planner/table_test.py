@@ -55,6 +55,13 @@ class RowsTest(parameterized.TestCase):
         modulus_problems.MAX_PREDICTED_NMSE,
       )
 
+  def test_uneven_clients_cost_more_than_even_ones(self):
+    for row in table.rows(5000, 10, [0.1, 0.001]):
+      self.assertLess(row['nmse_of_even_clients'], row['predicted_nmse'])
+      self.assertGreater(
+        row['nmse_of_uneven_clients'], 1.3 * row['predicted_nmse']
+      )
+
   def test_table_shows_every_row(self):
     found = table.rows(5000, 10, [0.1, 0.01])
     lines = table.format_table(found).splitlines()
@@ -91,7 +98,7 @@ class BinaryTest(absltest.TestCase):
     self.assertIn('5,000 values, 1,000 clients', text)
     found = re.search(
       r'^`modulus` 16 is too small for `num_clients` 1000: the predicted error'
-      r' is 0\.99 of the energy of the sum, above 0\.5\. Raise `modulus` to'
+      r' is 0\.99 of the squared norm of the sum, above 0\.5\. Raise `modulus` to'
       r' (\d+) or more, or lower `num_clients`\.$',
       text,
       re.MULTILINE,
