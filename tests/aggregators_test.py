@@ -3,6 +3,7 @@
 """Tests of `aggregators`: the compositions, and that the parts nest freely."""
 
 import collections
+import warnings
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -17,6 +18,7 @@ from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import tuning
 
 setUpModule = factory_conformance.set_up_context
 
@@ -223,8 +225,7 @@ class NestingTest(absltest.TestCase):
         flatten.FlattenFactory(
           quantize_mod.QuantizeModFactory(
             modular_sum.ExactModularSumFactory(modulus=modulus),
-            modulus=modulus,
-            bin_size=0.001,
+            tuner=tuning.FixedBinSize(bin_size=0.001, modulus=modulus),
           )
         ),
         num_rotations=2,
@@ -247,6 +248,31 @@ class NestingTest(absltest.TestCase):
     np.testing.assert_allclose(
       factory_conformance.vector_of(output.result), expected, atol=0.01
     )
+
+
+class FormerNameTest(parameterized.TestCase):
+  @parameterized.parameters(
+    aggregators.AutotunedSecureSumFactory,
+    aggregators.autotuned_secure_aggregator,
+  )
+  def test_num_repeats_warns_once_and_works(self, build):
+    with warnings.catch_warnings(record=True) as caught:
+      warnings.simplefilter('always', DeprecationWarning)
+      factory = build(modulus=256, num_repeats=3)
+      build(modulus=256, num_rotations=3)
+    (warning,) = [w for w in caught if '`num_repeats`' in str(w.message)]
+    self.assertEqual(
+      str(warning.message),
+      '`num_repeats` is now `num_rotations`; the old name will be removed in'
+      ' 0.2.',
+    )
+    self.assertEndsWith(warning.filename, 'aggregators_test.py')
+    if build is aggregators.AutotunedSecureSumFactory:
+      state = factory.create(_VECTOR).initialize()
+    else:
+      state = factory.create(_VECTOR, _FLOAT).initialize()
+      state = state['inner_agg']['value']
+    self.assertEqual(state['settings']['num_repeats'], 3)
 
 
 class ErrorTest(parameterized.TestCase):

@@ -423,7 +423,7 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
   rounding=(_one_of('stochastic', 'dither'), 'stochastic'),
   decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
   zeroing=(_boolean, True),
-  num_repeats=(int, 1),
+  num_rotations=(int, 1),
 )
 def _autotuned(
   info: Round,
@@ -432,7 +432,7 @@ def _autotuned(
   rounding,
   decoding,
   zeroing,
-  num_repeats,
+  num_rotations,
 ) -> Built:
   factory = autotune.autotuned_secure_aggregator(
     modulus=modulus,
@@ -440,7 +440,7 @@ def _autotuned(
     rounding=autotune.Rounding(rounding),
     decoding=autotune.Decoding(decoding),
     zeroing=zeroing,
-    num_repeats=num_repeats,
+    num_rotations=num_rotations,
     weighted=info.weighted,
     seed=info.seed,
   )
