@@ -331,13 +331,6 @@ class ErrorTest(parameterized.TestCase):
       ' 1.0 (float).',
     ),
     (
-      'drift',
-      dict(drift=-0.1),
-      ValueError,
-      '`drift` must be a finite number of at least 0 and at most 2, found -0.1'
-      ' (float).',
-    ),
-    (
       'seed',
       dict(seed=-1),
       ValueError,

@@ -203,7 +203,7 @@ class RefusalTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('modulus', 'modulus', 16, 256, 'QuantizeModFactory'),
     ('rounding', 'dither', 0, 1, 'QuantizeModFactory'),
-    ('version', 'state_format', 0, 1, 'QuantizeModFactory'),
+    ('version', 'state_format', 1, 2, 'QuantizeModFactory'),
     ('size', 'dim', 1501, 1500, 'HadamardRotationFactory'),
     ('rotation', 'num_repeats', 2, 1, 'HadamardRotationFactory'),
   )

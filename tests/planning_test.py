@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import modulus_problems
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER
@@ -31,7 +31,7 @@ class PlanTest(parameterized.TestCase):
       error = planning.predicted_nmse(
         num_clients=num_clients, modulus=k, rounding=rounding
       )
-      problems = operating_point.modulus_problems(
+      problems = modulus_problems.find(
         tf.constant(num_clients, tf.float64),
         k,
         None,
@@ -42,6 +42,35 @@ class PlanTest(parameterized.TestCase):
 
     self.assertTrue(is_good(modulus))
     self.assertTrue(modulus == 4 or not is_good(modulus // 2))
+
+  def test_uncertain_sizes_cost_bits(self):
+    for num_clients in (10, 1000):
+      moduli = [
+        planning.plan_modulus(num_clients, 1e-3, size_uncertainty=u)
+        for u in (0.0, 0.4, 1.0)
+      ]
+      self.assertEqual(moduli, sorted(set(moduli)))
+
+  def test_drift_is_the_former_name_of_size_uncertainty(self):
+    options = dict(num_clients=10, modulus=256)
+    for function in (
+      planning.predicted_nmse,
+      planning.optimal_wrap_probability,
+    ):
+      with self.assertWarnsRegex(
+        DeprecationWarning, '^`drift` is now `size_uncertainty`'
+      ):
+        found = function(drift=0.4, **options)
+      self.assertEqual(found, function(size_uncertainty=0.4, **options))
+      # Negative control: it is not ignored.
+      self.assertNotEqual(found, function(**options))
+    with self.assertWarnsRegex(
+      DeprecationWarning, '^`drift` is now `size_uncertainty`'
+    ):
+      found = planning.plan_modulus(10, 1e-3, drift=1.0)
+    self.assertEqual(
+      found, planning.plan_modulus(10, 1e-3, size_uncertainty=1.0)
+    )
 
   def test_never_plans_what_a_fixed_alpha_diverges_at(self):
     modulus = planning.plan_modulus(100, 0.49, wrap_probability=1e-4)
@@ -64,8 +93,16 @@ class PlanTest(parameterized.TestCase):
     (dict(num_clients=True, modulus=4), TypeError, '`num_clients` must be an'),
     (dict(num_clients=1.5, modulus=4), TypeError, '`num_clients` must be an'),
     (dict(num_clients=1, modulus=1), ValueError, '`modulus` must be an int'),
-    (dict(num_clients=1, modulus=4, drift=-0.1), ValueError, '`drift` must'),
-    (dict(num_clients=1, modulus=4, drift=math.nan), ValueError, '`drift`'),
+    (
+      dict(num_clients=1, modulus=4, size_uncertainty=-0.1),
+      ValueError,
+      '`size_uncertainty` must',
+    ),
+    (
+      dict(num_clients=1, modulus=4, size_uncertainty=math.nan),
+      ValueError,
+      '`size_uncertainty`',
+    ),
     (
       dict(num_clients=1, modulus=4, wrap_probability=1.0),
       ValueError,

@@ -131,27 +131,33 @@ def _log_wrapped_error(is_centred: bool):
   return interpolate.CubicSpline(half_periods, np.log(errors))
 
 
-def drifted_error(
+def expected_error(
   bin_size: float,
   *,
   num_clients: int,
   modulus: int,
-  drift: float,
+  sizes: np.ndarray,
+  weights: np.ndarray,
   is_dither: bool,
   is_centred: bool,
 ) -> float:
-  """Expected squared error of a coordinate whose size changed since the tuning.
+  """Expected NMSE of a coordinate of a sum that has one of some sizes.
 
-  The sum of the rotated vectors had the variance 1 when the bin size was
-  chosen. ln of its standard deviation has moved since then by a normal of
-  standard deviation `drift`; the trapezoidal rule averages over it.
+  Args:
+    bin_size: float, units of the values.
+    num_clients: int.
+    modulus: int.
+    sizes: standard deviations of the sum's coordinates, units of the values.
+    weights: their probabilities.
+    is_dither: else stochastic rounding.
+    is_centred: else the posterior mean.
+
+  Returns:
+    The mean, in which no size counts more than a round that is lost, 1.
   """
-  moves = np.linspace(-5, 5, 31) if drift else np.zeros(1)
-  weights = stats.norm.pdf(moves) / np.sum(stats.norm.pdf(moves))
-  error = 0.0
-  for weight, move in zip(weights, moves):
-    variance = math.exp(2 * drift * move)
-    client = math.sqrt(variance / num_clients) / bin_size
+  expected = 0.0
+  for weight, size in zip(weights, sizes):
+    client = size / math.sqrt(num_clients) / bin_size
     if is_dither and client > 2:
       rounding = 1 / 12  # But for 1e-30 of it.
     elif is_dither:
@@ -159,16 +165,16 @@ def drifted_error(
       rounding += (num_clients - 1) * covariance
     else:
       rounding = stochastic_variance(client)
-    noise = num_clients * rounding * bin_size**2
-    observed = variance + noise
-    half_period = modulus * bin_size / 2 / math.sqrt(observed)
+    noise = num_clients * rounding * (bin_size / size) ** 2
+    observed = 1.0 + noise
+    half_period = modulus * bin_size / size / 2 / math.sqrt(observed)
     wrapped = observed * math.exp(_log_wrapped_error(is_centred)(half_period))
     if not is_centred:
       # Of what is known of signal and noise together, this part is signal.
-      wrapped *= (variance / observed) ** 2
-      noise *= variance / observed
-    error += weight * (noise + wrapped)
-  return error
+      wrapped /= observed**2
+      noise /= observed
+    expected += weight * min(noise + wrapped, 1.0)
+  return expected
 
 
 def lattice_bound_bits(nmse: float, num_clients: int, modulus: int) -> float:

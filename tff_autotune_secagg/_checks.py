@@ -166,6 +166,17 @@ def renamed(name: str, value: Any, old_name: str, old_value: Any) -> Any:
   return old_value
 
 
+def warn_unused(name: str, value: Any) -> None:
+  """Warns of an argument that has no effect any more, unless it is None."""
+  if value is not None:
+    warnings.warn(
+      f'`{name}` has no effect any more and will be removed in 0.2; leave it'
+      ' out.',
+      DeprecationWarning,
+      stacklevel=3,
+    )
+
+
 def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:
   """Raises ValueError unless two arguments agree."""
   if value != other:

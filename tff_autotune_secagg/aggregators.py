@@ -3,7 +3,7 @@
 """Ready-made compositions: what most users need."""
 
 import math
-from typing import Optional
+from typing import Any, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -17,7 +17,7 @@ from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import modulus_problems
 from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 # Smaller values are padded so that each of the sixteen stripes of a calibration
@@ -42,12 +42,14 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     not 0, and rejected ones.
 
   Guarantees: with the default decoding the expected squared error of a round
-    is at most the squared norm of the true sum, in every round; with the tuned
-    bin size it is about `predicted_nmse` times it. A client with a coordinate
+    is at most the squared norm of the true sum, in every round in which the
+    coordinates of the rotated sum are normal; with the tuned bin size it is
+    about `predicted_nmse` times it. A client with a coordinate
     that is not finite adds nothing and is counted. The bin size is always
     finite and positive.
-  Limits: coordinates of the rotated sum with a standard deviation below 1e-9 or
-    above 1e4, in units of the values, are out of the ladder's reach. Values of
+  Limits: a sum with a standard deviation below 1e-9 or above 1e4 takes up to
+    four rounds to be found, as far as float32 reaches. A sum of a few nonzero
+    coordinates is not normal after one rotation; see `num_rotations`. Values of
     fewer than 1024 coordinates cost as much as 1024.
 
   Reference: Bonawitz et al. (2019, arXiv:1912.00131).
@@ -62,9 +64,9 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
     num_rotations: int = 1,
-    drift: float = operating_point.DEFAULT_DRIFT,
     seed: Optional[int] = None,
     num_repeats: Optional[int] = None,
+    drift: Any = None,
   ):
     """Initializes the factory.
 
@@ -79,11 +81,10 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
       decoding: `Decoding` of the server.
       num_rotations: rotations one after the other, 1 to 8; 2 for updates with
         only a few nonzero coordinates.
-      drift: expected change of the logarithm of the updates' size from round to
-        round, 0 to 2.
       seed: of the rotations and the dither; int of 0 .. 2**63 - 1, or None to
         draw one in every `initialize`.
       num_repeats: the former name of `num_rotations`.
+      drift: has no effect, and will be removed in 0.2.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range,
@@ -95,8 +96,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
       wrap_probability=wrap_probability,
       rounding=rounding,
       decoding=decoding,
-      drift=drift,
     )
+    _checks.warn_unused('drift', drift)
     if num_clients is not None:
       _check_modulus_fits(
         _checks.check_int('num_clients', num_clients, 1),
@@ -126,10 +127,10 @@ def _check_modulus_fits(
   options = dict(
     wrap_probability=wrap_probability, rounding=rounding, decoding=decoding
   )
-  problems = operating_point.modulus_problems(
+  problems = modulus_problems.find(
     tf.constant(num_clients, tf.float64), modulus, **options
   )
-  limit = operating_point.MAX_PREDICTED_NMSE
+  limit = modulus_problems.MAX_PREDICTED_NMSE
   if problems.error:
     error = planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, **options
@@ -164,9 +165,9 @@ def autotuned_secure_aggregator(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   num_rotations: int = 1,
-  drift: float = operating_point.DEFAULT_DRIFT,
   seed: Optional[int] = None,
   num_repeats: Optional[int] = None,
+  drift: Any = None,
 ) -> tff.aggregators.AggregationFactory:
   """Secure mean of model updates, for `model_aggregator=` of TFF's builders.
 
@@ -196,9 +197,9 @@ def autotuned_secure_aggregator(
     rounding: as in `AutotunedSecureSumFactory`.
     decoding: as in `AutotunedSecureSumFactory`.
     num_rotations: as in `AutotunedSecureSumFactory`.
-    drift: as in `AutotunedSecureSumFactory`.
     seed: as in `AutotunedSecureSumFactory`.
     num_repeats: the former name of `num_rotations`.
+    drift: has no effect, and will be removed in 0.2.
 
   Returns:
     A `tff.aggregators.WeightedAggregationFactory`, or an unweighted one.
@@ -206,6 +207,7 @@ def autotuned_secure_aggregator(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
+  _checks.warn_unused('drift', drift)
   _checks.check_bool('zeroing', zeroing)
   _checks.check_bool('clipping', clipping)
   _checks.check_bool('weighted', weighted)
@@ -218,7 +220,6 @@ def autotuned_secure_aggregator(
     num_rotations=_checks.renamed(
       'num_rotations', num_rotations, 'num_repeats', num_repeats
     ),
-    drift=drift,
     seed=seed,
   )
   if weighted:

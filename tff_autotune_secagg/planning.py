@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import modulus_problems
 from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import wrapped_normal
 
@@ -26,7 +27,7 @@ class _Plan(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _planner(wrap_probability, rounding, decoding, drift):
+def _planner(wrap_probability, rounding, decoding, size_uncertainty):
   """Returns a function of float64 client count and modulus to a `_Plan`.
 
   Traced, and once for all counts and moduli: a bisection that runs operation by
@@ -34,22 +35,28 @@ def _planner(wrap_probability, rounding, decoding, drift):
   """
 
   def plan(num_clients, modulus):
+    nodes = operating_point.normal_nodes(size_uncertainty)
     if wrap_probability is None:
       found = operating_point.best_operating_point(
-        num_clients, modulus, rounding, decoding, drift
+        num_clients,
+        modulus,
+        rounding,
+        decoding,
+        *nodes,
       )
     else:
       found = operating_point.paper_operating_point(
         wrap_probability, num_clients, modulus, rounding
       )
-    problems = operating_point.modulus_problems(
+    problems = modulus_problems.find(
       num_clients, modulus, wrap_probability, rounding, decoding
+    )
+    error = operating_point.expected_nmse(
+      found, num_clients, rounding, decoding, *nodes
     )
     return _Plan(
       found.half_period_stddevs,
-      operating_point.nmse(
-        found.half_period_stddevs, found.noise_share, decoding
-      ),
+      error,
       tf.reduce_any(problems),
     )
 
@@ -58,15 +65,18 @@ def _planner(wrap_probability, rounding, decoding, drift):
 
 
 def _planned(
-  num_clients, modulus, wrap_probability, rounding, decoding, drift
+  num_clients, modulus, wrap_probability, rounding, decoding, size_uncertainty
 ) -> _Plan:
   """Checks the planner's arguments and returns the plan they lead to."""
   num_clients = _checks.check_int('num_clients', num_clients, 1)
   modulus = _checks.check_modulus(modulus)
-  operating_point.check_tuning(wrap_probability, drift)
+  operating_point.check_wrap_probability(wrap_probability)
+  size_uncertainty = _checks.check_float(
+    'size_uncertainty', size_uncertainty, at_least=0, at_most=2
+  )
   _checks.check_enum('rounding', rounding, modes.Rounding)
   _checks.check_enum('decoding', decoding, modes.Decoding)
-  planner = _planner(wrap_probability, rounding, decoding, drift)
+  planner = _planner(wrap_probability, rounding, decoding, size_uncertainty)
   return planner(
     tf.constant(num_clients, tf.float64), tf.constant(modulus, tf.float64)
   )
@@ -78,7 +88,8 @@ def optimal_wrap_probability(
   modulus: int,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
-  drift: float = operating_point.DEFAULT_DRIFT,
+  size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
+  drift: Optional[float] = None,
 ) -> float:
   """Returns the wrap probability of least expected error.
 
@@ -87,7 +98,9 @@ def optimal_wrap_probability(
     modulus: int in 2 .. 2**30.
     rounding: `Rounding` of the clients.
     decoding: `Decoding` of the server.
-    drift: standard deviation of ln(sigma' / sigma) between rounds, 0 to 2.
+    size_uncertainty: standard deviation of what is not known of ln(sigma) of
+      the next round, 0 to 2: about 0.1 for even clients, 0.4 for uneven ones.
+    drift: the former name of `size_uncertainty`.
 
   Returns:
     Probability that a coordinate of the rotated sum leaves half a period.
@@ -95,7 +108,12 @@ def optimal_wrap_probability(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
-  found = _planned(num_clients, modulus, None, rounding, decoding, drift)
+  size_uncertainty = _checks.renamed(
+    'size_uncertainty', size_uncertainty, 'drift', drift
+  )
+  found = _planned(
+    num_clients, modulus, None, rounding, decoding, size_uncertainty
+  )
   return float(2.0 * wrapped_normal.normal_tail(found.half_period_stddevs))
 
 
@@ -106,7 +124,8 @@ def predicted_nmse(
   wrap_probability: Optional[float] = None,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
-  drift: float = operating_point.DEFAULT_DRIFT,
+  size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
+  drift: Optional[float] = None,
 ) -> float:
   """Predicts the error of a round once the tuner knows the updates' size.
 
@@ -119,8 +138,9 @@ def predicted_nmse(
     wrap_probability: None for the automatic one, or that of the paper's rule.
     rounding: `Rounding` of the clients.
     decoding: `Decoding` of the server.
-    drift: the margin in the automatic choice; the prediction itself is for
-      updates that keep their size.
+    size_uncertainty: as in `optimal_wrap_probability`; the error is the mean
+      over the sizes that the next sum may have.
+    drift: the former name of `size_uncertainty`.
 
   Returns:
     Squared norm of the error over that of the true sum.
@@ -128,8 +148,11 @@ def predicted_nmse(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
+  size_uncertainty = _checks.renamed(
+    'size_uncertainty', size_uncertainty, 'drift', drift
+  )
   found = _planned(
-    num_clients, modulus, wrap_probability, rounding, decoding, drift
+    num_clients, modulus, wrap_probability, rounding, decoding, size_uncertainty
   )
   return float(found.error)
 
@@ -141,7 +164,8 @@ def plan_modulus(
   wrap_probability: Optional[float] = None,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
-  drift: float = operating_point.DEFAULT_DRIFT,
+  size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
+  drift: Optional[float] = None,
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
 
@@ -157,7 +181,8 @@ def plan_modulus(
     wrap_probability: as in `predicted_nmse`.
     rounding: as in `predicted_nmse`.
     decoding: as in `predicted_nmse`.
-    drift: as in `predicted_nmse`.
+    size_uncertainty: as in `predicted_nmse`.
+    drift: the former name of `size_uncertainty`.
 
   Returns:
     A power of two, 4 to 2**30: `log2` of it is the bits per coordinate.
@@ -167,9 +192,17 @@ def plan_modulus(
     ValueError: an argument is out of range, or no modulus reaches the target.
   """
   _checks.check_float('target_nmse', target_nmse, above=0, below=1)
+  size_uncertainty = _checks.renamed(
+    'size_uncertainty', size_uncertainty, 'drift', drift
+  )
   for bits in range(2, 31):
     found = _planned(
-      num_clients, 2**bits, wrap_probability, rounding, decoding, drift
+      num_clients,
+      2**bits,
+      wrap_probability,
+      rounding,
+      decoding,
+      size_uncertainty,
     )
     if found.error <= target_nmse and not found.is_too_small:
       return 2**bits

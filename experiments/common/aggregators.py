@@ -424,7 +424,6 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
   decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
   zeroing=(_boolean, True),
   num_rotations=(int, 1),
-  drift=(_positive_float, 0.1),
 )
 def _autotuned(
   info: Round,
@@ -434,7 +433,6 @@ def _autotuned(
   decoding,
   zeroing,
   num_rotations,
-  drift,
 ) -> Built:
   factory = autotune.autotuned_secure_aggregator(
     modulus=modulus,
@@ -443,7 +441,6 @@ def _autotuned(
     decoding=autotune.Decoding(decoding),
     zeroing=zeroing,
     num_rotations=num_rotations,
-    drift=drift,
     weighted=info.weighted,
     seed=info.seed,
   )

@@ -77,8 +77,6 @@ def label(aggregator: str) -> str:
       text += f', $\\alpha$={settings["wrap_probability"]:g}'
     if settings.get('rounding') == 'dither':
       text += ', dither'
-    if 'drift=' in aggregator:
-      text += f', drift {settings["drift"]:g}'
     return text
   given = aggregator.partition(':')[2].replace(',', ', ')
   name = scheme.name.replace('_', ' ')

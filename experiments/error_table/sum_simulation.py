@@ -15,10 +15,10 @@ import tensorflow as tf
 
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics import tuning
 from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 # Coordinates encoded by one call: bounds the memory of many clients.
@@ -61,10 +61,10 @@ class SumSimulation:
     wrap_probability: Optional[float] = None,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
-    drift: float = operating_point.DEFAULT_DRIFT,
     num_rotations: int = 0,
     dtype: tf.DType = tf.float32,
     seed: int = 0,
+    tuner: Optional[tuning.Tuner] = None,
   ):
     """Initializes the simulation.
 
@@ -74,18 +74,18 @@ class SumSimulation:
       wrap_probability: as `WrappedNormalTuner` takes it.
       rounding: as `WrappedNormalTuner` takes it.
       decoding: as `WrappedNormalTuner` takes it.
-      drift: as `WrappedNormalTuner` takes it.
       num_rotations: rotations before the encoding; with 0, vectors are taken to
         be rotated already.
       dtype: tf.float32 or tf.float64, of the clients' and the server's work.
       seed: nonnegative int.
+      tuner: in the place of `WrappedNormalTuner` with the arguments above; of
+        the same modulus.
     """
-    self.tuner = wrapped_normal_tuner.WrappedNormalTuner(
+    self.tuner = tuner or wrapped_normal_tuner.WrappedNormalTuner(
       modulus=modulus,
       wrap_probability=wrap_probability,
       rounding=rounding,
       decoding=decoding,
-      drift=drift,
     )
     self._dim = dim
     self._num_rotations = num_rotations

@@ -321,6 +321,8 @@ class TunerTest(absltest.TestCase):
           zero_sum=np.bool_,
           modulus_too_small=np.bool_,
           sum_stddev=np.float32,
+          size_forecast=np.float32,
+          size_uncertainty=np.float32,
           wrap_probability=np.float32,
           predicted_nmse=np.float32,
           num_clients=np.int32,

@@ -6,18 +6,9 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from tests import fits
 from tests import reference
 from tff_autotune_secagg.numerics import decoding
-from tff_autotune_secagg.numerics import fitting
-
-
-def _fitted(sum_stddev, observed, is_blind=False):
-  return fitting.WrappedNormalFit(
-    tf.constant(sum_stddev, tf.float64),
-    tf.constant(np.broadcast_to(observed, [16]), tf.float64),
-    tf.constant(is_blind),
-    tf.constant(False),
-  )
 
 
 class PosteriorMeanTest(parameterized.TestCase):
@@ -32,7 +23,7 @@ class PosteriorMeanTest(parameterized.TestCase):
     found = decoding.posterior_mean(
       tf.constant(bins, dtype),
       tf.fill([16], tf.constant(bin_size, tf.float64)),
-      _fitted(sum_stddev, observed),
+      fits.fitted(sum_stddev, observed),
       modulus=modulus,
     )
     self.assertEqual(found.dtype, dtype)
@@ -48,7 +39,7 @@ class PosteriorMeanTest(parameterized.TestCase):
 
   def test_blind_and_doubtful_stripes_decode_to_zero(self):
     bins = tf.ones([4, 16], tf.float32)
-    for fitted in (_fitted(0.0, 0.0, is_blind=True), _fitted(1.0, 8.0)):
+    for fitted in (fits.fitted(0.0, 0.0, is_blind=True), fits.fitted(1.0, 8.0)):
       found = decoding.posterior_mean(
         bins, tf.ones([16], tf.float64), fitted, modulus=8
       )
@@ -60,7 +51,7 @@ class PosteriorMeanTest(parameterized.TestCase):
     found = decoding.posterior_mean(
       tf.ones([4, 16], tf.float64),
       tf.constant(bin_sizes),
-      _fitted(1.0, 1.0),
+      fits.fitted(1.0, 1.0),
       modulus=2**24,
     )
     np.testing.assert_allclose(found, np.tile(bin_sizes, [4, 1]), rtol=1e-6)

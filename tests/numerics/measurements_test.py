@@ -10,26 +10,16 @@ import numpy as np
 from scipy import stats
 import tensorflow as tf
 
+from tests import fits
 from tff_autotune_secagg import planning
-from tff_autotune_secagg.numerics import fitting
 from tff_autotune_secagg.numerics import measurements
 from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import stripes
 from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 _POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 _CENTRED = modes.Decoding.CENTRED
-
-
-def _fitted(sum_stddev=1.0, observed=None, is_blind=False, is_zero=False):
-  if observed is None:
-    observed = sum_stddev
-  return fitting.WrappedNormalFit(
-    tf.constant(sum_stddev, tf.float64),
-    tf.constant(np.broadcast_to(observed, [16]), tf.float64),
-    tf.constant(is_blind),
-    tf.constant(is_zero),
-  )
 
 
 def _finished(
@@ -57,51 +47,65 @@ def _finished(
 class ReportTest(parameterized.TestCase):
   def test_wrap_probability_is_the_mean_tail(self):
     bins = np.linspace(0.01, 0.03, 16)
-    found = measurements.fitted_wrap_probability(_finished(_fitted(1.0), bins))
+    found = measurements.fitted_wrap_probability(
+      _finished(fits.fitted(1.0), bins)
+    )
     expected = np.mean(2 * stats.norm.sf(128 * bins))
     np.testing.assert_allclose(float(found), expected, rtol=1e-9)
     blind = measurements.fitted_wrap_probability(
-      _finished(_fitted(0.0, is_blind=True), bins)
+      _finished(fits.fitted(0.0, is_blind=True), bins)
     )
     self.assertEqual(float(blind), 1.0)
 
   @parameterized.parameters(_POSTERIOR, _CENTRED)
   def test_round_error_is_the_planners_at_the_planned_bin(self, decoding):
-    tuner = wrapped_normal_tuner.WrappedNormalTuner(
-      modulus=256, decoding=decoding
+    best = operating_point.best_operating_point(
+      tf.constant(10.0, tf.float64),
+      256,
+      modes.Rounding.STOCHASTIC,
+      decoding,
+      *operating_point.normal_nodes(0.0),
     )
-    after = tuner.next_state(
-      tuner.initial_state(), _fitted(), tf.constant(10.0, tf.float64)
-    )
-    size = float(after['bin_size'])
+    size = float(best.bin_per_stddev)
     observed = math.sqrt(1.0 + 10 / 6 * size**2)
     found = measurements.round_nmse(
-      _finished(_fitted(1.0, observed), size, decoding=decoding)
+      _finished(fits.fitted(1.0, observed), size, decoding=decoding)
     )
+    # Of a finished round the size is known.
     expected = planning.predicted_nmse(
-      num_clients=10, modulus=256, decoding=decoding
+      num_clients=10, modulus=256, decoding=decoding, size_uncertainty=0.0
     )
     np.testing.assert_allclose(float(found), expected, rtol=1e-3)
 
   def test_round_error_of_blind_and_zero_rounds(self):
     for fitted, expected in (
-      (_fitted(0.0, is_blind=True), 1.0),
-      (_fitted(0.0, is_zero=True), 0.0),
-      (_fitted(0.0, 2.0), 1.0),  # Residues that rounding alone explains.
+      (fits.fitted(0.0, is_blind=True), 1.0),
+      (fits.fitted(0.0, is_zero=True), 1.0),  # Whatever it was, it is lost.
+      (fits.fitted(0.0, 2.0), 1.0),  # Residues that rounding alone explains.
     ):
       for decoding in (_POSTERIOR, _CENTRED):
         found = measurements.round_nmse(_finished(fitted, decoding=decoding))
         self.assertEqual(float(found), expected)
+        # Without clients there was nothing to lose.
+        empty = _finished(fitted, decoding=decoding, contributing=0)
+        self.assertEqual(float(measurements.round_nmse(empty)), 0.0)
 
 
 class MeasureTest(parameterized.TestCase):
   def test_names_in_order_and_dtypes(self):
-    found = measurements.measure(_finished(_fitted()))
+    found = measurements.measure(_finished(fits.fitted()))
     self.assertIsInstance(found, collections.OrderedDict)
     self.assertSequenceEqual(list(found), measurements.NAMES)
     dtypes = {name: value.dtype for name, value in found.items()}
     bools = ('calibrating', 'blind', 'zero_sum', 'modulus_too_small')
-    floats = ('bin_size', 'sum_stddev', 'wrap_probability', 'predicted_nmse')
+    floats = (
+      'bin_size',
+      'sum_stddev',
+      'size_forecast',
+      'size_uncertainty',
+      'wrap_probability',
+      'predicted_nmse',
+    )
     counts = ('num_clients', 'rejected_clients', 'bits_per_coordinate')
     expected = {
       **dict.fromkeys(bools, tf.bool),
@@ -114,24 +118,24 @@ class MeasureTest(parameterized.TestCase):
 
   @parameterized.parameters((2, 1, 125), (257, 9, 1125), (2**30, 30, 3750))
   def test_payload(self, modulus, bits, num_bytes):
-    found = measurements.measure(_finished(_fitted(), modulus=modulus))
+    found = measurements.measure(_finished(fits.fitted(), modulus=modulus))
     self.assertEqual(int(found['bits_per_coordinate']), bits)
     self.assertEqual(int(found['bytes_per_client']), num_bytes)
     # Whole bytes; and more than int32 holds.
     for coordinates in (7, 2**31):
       finished = _finished(
-        _fitted(), modulus=modulus, num_coordinates=coordinates
+        fits.fitted(), modulus=modulus, num_coordinates=coordinates
       )
       expected = -(-coordinates * bits // 8)
       found = measurements.measure(finished)
       self.assertEqual(int(found['bytes_per_client']), expected)
 
   def test_flags(self):
-    ladder = stripes.ladder().numpy()
-    found = measurements.measure(_finished(_fitted(), ladder))
+    ladder = stripes.ladder(tf.constant(0)).numpy()
+    found = measurements.measure(_finished(fits.fitted(), ladder))
     self.assertTrue(found['calibrating'])
     self.assertFalse(found['blind'] or found['zero_sum'])
-    lost = _fitted(0.0, is_blind=True)
+    lost = fits.fitted(0.0, is_blind=True)
     found = measurements.measure(_finished(lost))
     self.assertFalse(found['calibrating'])
     self.assertTrue(found['blind'])
@@ -140,7 +144,7 @@ class MeasureTest(parameterized.TestCase):
     self.assertFalse(found['blind'])
     self.assertFalse(found['modulus_too_small'])
     found = measurements.measure(
-      _finished(_fitted(), modulus=4, contributing=1000)
+      _finished(fits.fitted(), modulus=4, contributing=1000)
     )
     self.assertTrue(found['modulus_too_small'])
     self.assertEqual(int(found['num_clients']), 1000)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from tests import reference
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import modulus_problems
 from tff_autotune_secagg.numerics import operating_point
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
@@ -65,9 +66,9 @@ def _operating_point(rounding):
 
 @functools.lru_cache(maxsize=None)
 def _modulus_problems(wrap_probability, rounding):
-  """`modulus_problems`, traced once for all counts and moduli."""
+  """`modulus_problems.find`, traced once for all counts and moduli."""
   return tf.function(
-    lambda n, k: operating_point.modulus_problems(
+    lambda n, k: modulus_problems.find(
       n, k, wrap_probability, rounding, _POSTERIOR
     ),
     autograph=False,
@@ -117,7 +118,7 @@ class OperatingPointTest(parameterized.TestCase):
 
 class BestTest(parameterized.TestCase):
   @parameterized.product(modulus=(64, 256, 4096), num_clients=(1, 10, 100))
-  def test_centred_optimum_without_drift_is_the_closed_one(
+  def test_centred_optimum_of_a_known_size_is_the_closed_one(
     self, modulus, num_clients
   ):
     best = optimize.minimize_scalar(
@@ -127,11 +128,17 @@ class BestTest(parameterized.TestCase):
       method='bounded',
     )
     found = planning.predicted_nmse(
-      num_clients=num_clients, modulus=modulus, decoding=_CENTRED, drift=0.0
+      num_clients=num_clients,
+      modulus=modulus,
+      decoding=_CENTRED,
+      size_uncertainty=0.0,
     )
     np.testing.assert_allclose(found, best.fun, rtol=0.01)
     alpha = planning.optimal_wrap_probability(
-      num_clients=num_clients, modulus=modulus, decoding=_CENTRED, drift=0.0
+      num_clients=num_clients,
+      modulus=modulus,
+      decoding=_CENTRED,
+      size_uncertainty=0.0,
     )
     half_period = operating_point.normal_quantile(alpha)
     # The error is flat around its least, to which the grid is 0.05 wide.
@@ -149,21 +156,64 @@ class BestTest(parameterized.TestCase):
       options = dict(
         num_clients=num_clients, modulus=modulus, rounding=rounding
       )
-      best = planning.predicted_nmse(drift=0.0, **options)
+      best = planning.predicted_nmse(size_uncertainty=0.0, **options)
       for alpha in (1e-2, 1e-3, 1e-4, 1e-6):
         other = planning.predicted_nmse(wrap_probability=alpha, **options)
         self.assertLess(best, other * 1.001)
 
-  def test_a_drift_margin_widens_the_period_and_costs_little(self):
+  def test_uncertainty_widens_the_period_and_costs(self):
     options = dict(num_clients=10, modulus=256)
+    uncertainties = (0.0, 0.1, 0.5, 2.0)
     alphas = [
-      planning.optimal_wrap_probability(drift=d, **options)
-      for d in (0.0, 0.1, 0.5)
+      planning.optimal_wrap_probability(size_uncertainty=u, **options)
+      for u in uncertainties
     ]
-    self.assertGreater(alphas[0], alphas[1])
-    self.assertGreater(alphas[1], alphas[2])
-    errors = [planning.predicted_nmse(drift=d, **options) for d in (0.0, 0.1)]
-    self.assertLess(errors[1], 1.15 * errors[0])
+    errors = [
+      planning.predicted_nmse(size_uncertainty=u, **options)
+      for u in uncertainties
+    ]
+    self.assertEqual(alphas, sorted(alphas, reverse=True))
+    self.assertEqual(errors, sorted(errors))
+
+  def test_a_margin_of_a_tenth_costs_little_where_none_is_needed(self):
+    known, uncertain = (operating_point.normal_nodes(u) for u in (0.0, 0.1))
+    options = (_float64(10.0), 256, _STOCHASTIC, _POSTERIOR)
+    best, found = (
+      operating_point.expected_nmse(
+        operating_point.best_operating_point(*options, *nodes),
+        options[0],
+        *options[2:],
+        *known,
+      )
+      for nodes in (known, uncertain)
+    )
+    self.assertBetween(float(found), float(best), 1.15 * float(best))
+
+  @parameterized.product(
+    rounding=(_STOCHASTIC, _DITHER), decoding=(_POSTERIOR, _CENTRED)
+  )
+  def test_is_the_mean_error_over_the_sizes(self, rounding, decoding):
+    modulus, clients, uncertainty = 256, 10, 0.4
+    nodes = operating_point.normal_nodes(uncertainty)
+    point = operating_point.best_operating_point(
+      _float64(10.0), modulus, rounding, decoding, *nodes
+    )
+    found = operating_point.expected_nmse(
+      point, _float64(10.0), rounding, decoding, *nodes
+    )
+    moves = np.linspace(-6, 6, 241)
+    weights = stats.norm.pdf(moves) / np.sum(stats.norm.pdf(moves))
+    expected = reference.expected_error(
+      float(point.bin_per_stddev),
+      num_clients=clients,
+      modulus=modulus,
+      sizes=np.exp(uncertainty * moves),
+      weights=weights,
+      is_dither=rounding is _DITHER,
+      is_centred=decoding is _CENTRED,
+    )
+    # Nine nodes of a function that is steep on one side.
+    np.testing.assert_allclose(float(found), expected, rtol=0.05)
 
   @parameterized.product(modulus=(2, 3, 4, 7, 2**30), num_clients=(1, 10**6))
   def test_extremes_are_finite(self, modulus, num_clients):
@@ -188,8 +238,9 @@ class BestTest(parameterized.TestCase):
 class BoundTest(parameterized.TestCase):
   @parameterized.parameters((_STOCHASTIC, 2.1), (_DITHER, 1.7))
   def test_bits_above_the_lattice_bound_at_256_and_10(self, rounding, limit):
+    # The bound is that of a sum whose size is known.
     error = planning.predicted_nmse(
-      num_clients=10, modulus=256, rounding=rounding
+      num_clients=10, modulus=256, rounding=rounding, size_uncertainty=0.0
     )
     self.assertLess(reference.lattice_bound_bits(error, 10, 256), limit)
 
@@ -236,7 +287,10 @@ class ModulusProblemsTest(parameterized.TestCase):
     for num_clients in (2, 10, 100):
       r = operating_point.normal_quantile(
         planning.optimal_wrap_probability(
-          num_clients=num_clients, modulus=64, rounding=_DITHER, drift=0.0
+          num_clients=num_clients,
+          modulus=64,
+          rounding=_DITHER,
+          size_uncertainty=0.0,
         )
       )
       expected = 64 < 2 * r * math.sqrt(num_clients)

@@ -36,17 +36,36 @@ class ViewTest(parameterized.TestCase):
 
 class BinSizesTest(absltest.TestCase):
   def test_ladder_is_told_from_equal_bins_at_every_size(self):
-    self.assertTrue(stripes.is_ladder(stripes.ladder()))
+    for rung in (0, stripes.LOWEST_RUNG, stripes.HIGHEST_RUNG):
+      self.assertTrue(stripes.is_ladder(stripes.ladder(tf.constant(rung))))
     for size in (1e-30, 1.0, 1e30):
       level = stripes.level(tf.constant(size))
       self.assertEqual(level.shape, [stripes.NUM_STRIPES])
       self.assertFalse(stripes.is_ladder(level))
 
   def test_ladder_covers_thirteen_decades_by_factors_of_eight(self):
-    ladder = stripes.ladder().numpy()
+    ladder = stripes.ladder(tf.constant(0)).numpy()
     self.assertEqual(ladder.dtype, np.float32)
     np.testing.assert_allclose(ladder[1:] / ladder[:-1], 8.0, rtol=1e-6)
     self.assertGreater(ladder[-1] / ladder[0], 1e13)
+
+  def test_a_moved_ladder_overlaps_the_one_before(self):
+    ladders = [
+      stripes.ladder(tf.constant(rung)).numpy()
+      for rung in range(
+        stripes.LOWEST_RUNG, stripes.HIGHEST_RUNG, stripes.RUNGS_AT_ONCE
+      )
+    ]
+    for lower, upper in zip(ladders, ladders[1:]):
+      # A sum must show on several stripes to be read.
+      np.testing.assert_allclose(lower[-4:], upper[:4], rtol=1e-6)
+
+  def test_the_ends_of_the_ladder_are_within_float32(self):
+    lowest = stripes.ladder(tf.constant(stripes.LOWEST_RUNG)).numpy()
+    highest = stripes.ladder(tf.constant(stripes.HIGHEST_RUNG)).numpy()
+    tiny, largest = np.finfo(np.float32).tiny, np.finfo(np.float32).max
+    self.assertBetween(lowest[0], tiny, 64 * tiny)
+    self.assertBetween(highest[-1], largest / 64, largest)
 
 
 if __name__ == '__main__':

@@ -6,24 +6,13 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import fitting
+from tests import fits
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import tuning
 from tff_autotune_secagg.numerics import wrapped_normal_tuner
 
 _DITHER = modes.Rounding.DITHER
 _CENTRED = modes.Decoding.CENTRED
-
-
-def _fitted(sum_stddev=1.0, observed=None, is_blind=False, is_zero=False):
-  if observed is None:
-    observed = sum_stddev
-  return fitting.WrappedNormalFit(
-    tf.constant(sum_stddev, tf.float64),
-    tf.constant(np.broadcast_to(observed, [16]), tf.float64),
-    tf.constant(is_blind),
-    tf.constant(is_zero),
-  )
 
 
 class FixedBinSizeTest(parameterized.TestCase):
@@ -34,7 +23,7 @@ class FixedBinSizeTest(parameterized.TestCase):
     )
     state = tuner.initial_state()
     self.assertEmpty(state)
-    for fitted in (_fitted(300.0), _fitted(0.0, is_blind=True)):
+    for fitted in (fits.fitted(300.0), fits.fitted(0.0, is_blind=True)):
       state = tuner.next_state(state, fitted, tf.constant(3.0, tf.float64))
       self.assertEmpty(state)
       bins = tuner.bin_sizes(state)

@@ -38,7 +38,7 @@ _WRAP_PROBABILITY = (
   tuple(v for v in _NOT_FLOAT if v is not None),
   (0, 0.0, 1, 1.0, -0.1, 2, 10**400, fractions.Fraction(3, 2)) + _NOT_FINITE,
 )
-_DRIFT = (_NOT_FLOAT, (-0.1, 2.1, 10**400, -(10**400)) + _NOT_FINITE)
+_UNCERTAINTY = (_NOT_FLOAT, (-0.1, 2.1, 10**400, -(10**400)) + _NOT_FINITE)
 _SEED = (tuple(v for v in _NOT_INT if v is not None), (-1, 2**63, 10**400))
 _ROTATIONS = (_NOT_INT, (0, -1, 9, 10**400))
 _ENUM = (_NOT_ENUM, ())
@@ -49,7 +49,6 @@ _TUNING = dict(
   wrap_probability=_WRAP_PROBABILITY,
   rounding=_ENUM,
   decoding=_ENUM,
-  drift=_DRIFT,
 )
 _AGGREGATOR = dict(
   _TUNING,
@@ -154,7 +153,7 @@ _CALLABLES = {
       modulus=_MODULUS,
       rounding=_ENUM,
       decoding=_ENUM,
-      drift=_DRIFT,
+      size_uncertainty=_UNCERTAINTY,
     ),
   ),
   'QuantizeModEncodingStage': (
@@ -171,17 +170,23 @@ _CALLABLES = {
     dict(
       _TUNING,
       num_clients=_COUNT,
+      size_uncertainty=_UNCERTAINTY,
       target_nmse=(_NOT_FLOAT, (0, 1, 1.5, -0.1, 10**400) + _NOT_FINITE),
     ),
   ),
   'predicted_nmse': (
     autotune.predicted_nmse,
     dict(num_clients=10, modulus=256),
-    dict(_TUNING, num_clients=_COUNT, modulus=_MODULUS),
+    dict(
+      _TUNING,
+      num_clients=_COUNT,
+      modulus=_MODULUS,
+      size_uncertainty=_UNCERTAINTY,
+    ),
   ),
 }
-# Deprecated arguments, which lead to those that took their place.
-_FORMER = {'former', 'num_repeats'}
+# Deprecated arguments, which lead to those that took their place, or nowhere.
+_FORMER = {'former', 'num_repeats', 'drift'}
 # Public names with tests of their arguments elsewhere, or with none.
 _ELSEWHERE = {
   'Decoding',
@@ -256,6 +261,19 @@ class BadArgumentsTest(parameterized.TestCase):
       ):
         function(modulus=256, num_repeats=0)
 
+  def test_drift_has_no_effect_and_says_so(self):
+    for function in (
+      autotune.AutotunedSecureSumFactory,
+      autotune.autotuned_secure_aggregator,
+      autotune.WrappedNormalTuner,
+    ):
+      # Whatever it is, as nobody reads it.
+      for drift in (0.3, -1, 'much'):
+        with self.assertWarnsRegex(
+          DeprecationWarning, '^`drift` has no effect any more and will be'
+        ):
+          function(modulus=256, drift=drift)
+
   def test_a_tuner_for_another_process_is_refused(self):
     # With the former arguments, which give each setting twice.
     centred = autotune.Decoding.CENTRED
@@ -290,7 +308,7 @@ class BadArgumentsTest(parameterized.TestCase):
       self.assertIsInstance(
         factory, tff.aggregators.UnweightedAggregationFactory
       )
-    autotune.AutotunedSecureSumFactory(modulus=256, seed=2**63 - 1, drift=2)
+    autotune.AutotunedSecureSumFactory(modulus=256, seed=2**63 - 1)
     self.assertLess(
       autotune.predicted_nmse(num_clients=10**12, modulus=2**30), 1
     )

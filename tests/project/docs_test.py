@@ -276,6 +276,18 @@ class HowManyBitsTest(parameterized.TestCase):
 
     self._compare('bits | 1 client', expected)
 
+  def test_errors_by_size_uncertainty(self):
+    def expected(bits, uncertainty):
+      return _two_digits(
+        autotune.predicted_nmse(
+          num_clients=10,
+          modulus=2 ** int(bits),
+          size_uncertainty=float(uncertainty),
+        )
+      )
+
+    self._compare('bits, 10 clients', expected)
+
   def test_planned_bits(self):
     def expected(target, num_clients):
       modulus = autotune.plan_modulus(_count(num_clients), float(target))

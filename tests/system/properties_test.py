@@ -176,14 +176,14 @@ class PlannerProperties(absltest.TestCase):
     st.integers(1, 10**6), st.integers(2, 29), _ROUNDINGS, st.floats(0, 2)
   )
   def test_predictions_are_in_range_and_fall_with_bits(
-    self, num_clients, bits, rounding, drift
+    self, num_clients, bits, rounding, uncertainty
   ):
     def predict(modulus):
       return autotune.predicted_nmse(
         num_clients=num_clients,
         modulus=modulus,
         rounding=rounding,
-        drift=drift,
+        size_uncertainty=uncertainty,
       )
 
     error = predict(2**bits)

@@ -9,12 +9,13 @@ where nothing wraps, and refines with every finer stripe that the anchor shows
 to be readable.
 """
 
+import math
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import dither
 from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import readings
 from tff_autotune_secagg.numerics import rounding_noise
 from tff_autotune_secagg.numerics import stripes
 from tff_autotune_secagg.numerics import wrapped_normal
@@ -22,10 +23,6 @@ from tff_autotune_secagg.numerics import wrapped_normal
 # Walking from coarse to fine, the first stripe with at least this standard
 # deviation has a finer neighbour, eight times nearer, that may be unreadable.
 _ANCHOR_PERIODS = 1 / 32
-# A calibration stripe below this mean cosine is not trusted as an anchor, nor
-# used by the refinement if it is predicted to be below it: where coordinates
-# are of equal size (a sparse update) a wrapped stripe can look readable.
-_MIN_COSINE = 0.3
 _REFINEMENTS = 3
 
 # Decodes to 0.
@@ -43,12 +40,20 @@ class WrappedNormalFit(NamedTuple):
       of dither. 0 if blind.
     is_blind: scalar bool, the sum says nothing about its size.
     is_zero: scalar bool, every residue is 0.
+    log_stddev_error: scalar, standard error of ln(sum_stddev), at most 1.
+    readable_from: scalar, `sum_stddev` that an ordinary round of the finest
+      bins would still have told from 0.
+    readable_to: scalar, that one of the coarsest bins would have told from
+      infinity.
   """
 
   sum_stddev: tf.Tensor
   observed_stddev: tf.Tensor
   is_blind: tf.Tensor
   is_zero: tf.Tensor
+  log_stddev_error: tf.Tensor
+  readable_from: tf.Tensor
+  readable_to: tf.Tensor
 
 
 class Sample(NamedTuple):
@@ -70,20 +75,6 @@ class Sample(NamedTuple):
   num_clients: tf.Tensor
 
 
-class _Reading(NamedTuple):
-  """What the stripes say before they are combined; [NUM_STRIPES] each.
-
-  Attributes:
-    sum_stddev: estimate of every stripe, units of the values.
-    is_readable: whether to believe it.
-    min_variance_bins: least variance of the rounding, bins^2.
-  """
-
-  sum_stddev: tf.Tensor
-  is_readable: tf.Tensor
-  min_variance_bins: tf.Tensor
-
-
 def fit(
   sample: Sample, *, modulus: int, rounding: modes.Rounding
 ) -> WrappedNormalFit:
@@ -101,21 +92,21 @@ def fit(
   """
   is_ladder = stripes.is_ladder(sample.bin_sizes)
   clients = tf.maximum(sample.num_clients, 1.0)
-  num_coordinates = _per_stripe_or_pooled(sample.counts, is_ladder)
-  raw = _Stripes(sample.raw_versines, sample.counts, is_ladder, modulus)
+  num_coordinates = readings.per_stripe_or_pooled(sample.counts, is_ladder)
+  raw = readings.Stripes(sample.raw_versines, sample.counts, is_ladder, modulus)
   if rounding is modes.Rounding.STOCHASTIC:
-    reading = _read_stochastic(raw, sample.bin_sizes, clients)
+    reading = readings.read_stochastic(raw, sample.bin_sizes, clients)
   else:
-    decoded = _Stripes(
+    decoded = readings.Stripes(
       sample.decoded_versines, sample.counts, is_ladder, modulus
     )
-    reading = _read_dither(
+    reading = readings.read_dither(
       raw, decoded, sample.bin_sizes, clients, is_ladder, modulus
     )
 
   anchor = _anchor(reading.is_readable, raw, modulus)
   is_blind = tf.logical_not(tf.gather(reading.is_readable, anchor))
-  stddev = _refine(
+  stddev, information = _refine(
     tf.gather(reading.sum_stddev, anchor),
     reading,
     sample.bin_sizes,
@@ -137,80 +128,8 @@ def fit(
     is_blind=is_blind,
     # Not `==`: on tensors of the graphs that TFF traces it compares identities.
     is_zero=tf.equal(tf.reduce_sum(sample.raw_versines), 0.0),
-  )
-
-
-def _per_stripe_or_pooled(totals, is_ladder):
-  """Returns the stripes' totals of a ladder, or their sum in each of them."""
-  pooled = tf.fill([stripes.NUM_STRIPES], tf.reduce_sum(totals))
-  return tf.where(is_ladder, totals, pooled)
-
-
-class _Stripes:
-  """Standard deviation and readability of each stripe from its versines."""
-
-  def __init__(self, versines, counts, is_ladder, modulus):
-    num_coordinates = _per_stripe_or_pooled(counts, is_ladder)
-    mean_versine = _per_stripe_or_pooled(versines, is_ladder) / tf.maximum(
-      num_coordinates, 1.0
-    )
-    self.cosine = 1.0 - mean_versine
-    readable = wrapped_normal.is_readable(
-      mean_versine, num_coordinates, modulus
-    )
-    trusted = tf.logical_or(
-      tf.logical_not(is_ladder), self.cosine > _MIN_COSINE
-    )
-    self.is_readable = tf.logical_and(readable, trusted)
-    periods = wrapped_normal.stddev_periods(mean_versine)
-    # Unreadable stripes are never used; any finite number will do.
-    self.stddev_bins = modulus * tf.where(
-      self.is_readable, periods, tf.ones_like(periods)
-    )
-
-
-def _read_stochastic(raw, bin_sizes, clients):
-  """Returns the `_Reading` if every client has offsets of its own."""
-  stddev_bins = rounding_noise.stddev_without_rounding(raw.stddev_bins, clients)
-  return _Reading(
-    bin_sizes * stddev_bins, raw.is_readable, tf.zeros_like(bin_sizes)
-  )
-
-
-def _read_dither(raw, decoded, bin_sizes, clients, is_ladder, modulus):
-  """Returns the `_Reading` if clients share the dither.
-
-  The raw sum tells the size while the clients' values stay within a bin or so;
-  where their standard deviation is half a bin or more, subtracting the dither
-  leaves white noise of 1/12 for each client and a better statistic. Offsets of
-  a calibration round are not shared.
-  """
-  private = _read_stochastic(raw, bin_sizes, clients)
-  both = tf.logical_and(raw.is_readable, decoded.is_readable)
-  # What an unreadable stripe says is that no clients are alike.
-  coherent = tf.where(
-    both,
-    dither.coherent_variance(
-      raw.stddev_bins, decoded.stddev_bins, clients, modulus
-    ),
-    clients * dither.UNIFORM_VARIANCE,
-  )
-  client_stddev_bins = dither.client_stddev_bins(
-    1.0 - raw.cosine, clients, modulus
-  )
-  wide = client_stddev_bins >= dither.MIN_CLIENT_STDDEV_BINS
-  from_decoded = tf.logical_and(
-    decoded.is_readable, tf.logical_or(tf.logical_not(raw.is_readable), wide)
-  )
-  stddev_bins = tf.where(
-    from_decoded,
-    tf.sqrt(tf.maximum(tf.square(decoded.stddev_bins) - coherent, 0.0)),
-    tf.sqrt(clients) * client_stddev_bins,
-  )
-  return _Reading(
-    tf.where(is_ladder, private.sum_stddev, bin_sizes * stddev_bins),
-    tf.logical_or(raw.is_readable, from_decoded),
-    coherent,
+    log_stddev_error=0.5 / tf.sqrt(tf.maximum(information, 0.25)),
+    **_readable_range(sample, clients, modulus),
   )
 
 
@@ -229,7 +148,10 @@ def _anchor(is_readable, raw, modulus):
 
 
 def _refine(stddev, reading, bin_sizes, num_coordinates, clients, modulus):
-  """Returns the mean of the stripes, weighted by what each can tell."""
+  """Returns the mean of the stripes by what each tells, and what they tell.
+
+  That is the Fisher information about ln(stddev^2).
+  """
   readable = tf.cast(reading.is_readable, tf.float64)
   for _ in range(_REFINEMENTS):
     weight = readable * _information(
@@ -241,7 +163,9 @@ def _refine(stddev, reading, bin_sizes, num_coordinates, clients, modulus):
       / tf.maximum(total, 1e-300)
     )
     stddev = tf.where(total > 0.0, refined, stddev)
-  return stddev
+  # Stripes of one bin size have each counted all coordinates.
+  is_ladder = stripes.is_ladder(bin_sizes)
+  return stddev, tf.where(is_ladder, total, total / stripes.NUM_STRIPES)
 
 
 def _information(stddev, bin_sizes, num_coordinates, clients, modulus):
@@ -265,7 +189,22 @@ def _information(stddev, bin_sizes, num_coordinates, clients, modulus):
   information = 2.0 * num_coordinates * slope
   information /= tf.square(1.0 - tf.square(cosine))
   information *= tf.square(share)
-  return information * tf.cast(cosine > _MIN_COSINE, tf.float64)
+  return information * tf.cast(cosine > readings.MIN_COSINE, tf.float64)
+
+
+def _readable_range(sample, clients, modulus):
+  """Returns the ends of the readable sizes, see `WrappedNormalFit`."""
+  num_coordinates = tf.maximum(tf.reduce_sum(sample.counts), 1.0)
+  # All residues are 0 with probability e^-5 if five of them are expected not to
+  # be: a client's coordinate of s bins is rounded away from 0 with probability
+  # sqrt(2 / pi) s.
+  expected = num_coordinates * tf.sqrt(clients * 2.0 / math.pi)
+  return dict(
+    readable_from=5.0 * sample.bin_sizes[0] / expected,
+    readable_to=sample.bin_sizes[-1]
+    * modulus
+    * wrapped_normal.readable_periods(num_coordinates, modulus),
+  )
 
 
 def _observed_stddev(stddev, reading, sample, clients, rounding):

@@ -59,6 +59,8 @@ _MEASUREMENTS = collections.OrderedDict(
   zero_sum=lambda r: r.fitted.is_zero,
   modulus_too_small=lambda r: r.tuner.modulus_is_too_small(r.num_clients),
   sum_stddev=lambda r: tf.cast(r.fitted.sum_stddev, tf.float32),
+  size_forecast=lambda r: r.tuner.size_forecast(r.tuner_state)[0],
+  size_uncertainty=lambda r: r.tuner.size_forecast(r.tuner_state)[1],
   wrap_probability=lambda r: tf.cast(fitted_wrap_probability(r), tf.float32),
   predicted_nmse=lambda r: tf.cast(round_nmse(r), tf.float32),
   num_clients=lambda r: r.contributing,
@@ -90,7 +92,8 @@ def fitted_wrap_probability(finished: FinishedRound) -> tf.Tensor:
 def round_nmse(finished: FinishedRound) -> tf.Tensor:
   """Returns the error predicted for a finished round, mean of the stripes.
 
-  float64; 0 for a round whose sum is 0, 1 for a blind round and for one whose
+  float64; 0 for a round without clients; 1 for a blind round, for one whose
+  residues are all 0 although clients had something to send, and for one whose
   residues are explained by rounding alone: nothing is known of their sums.
   """
   fitted, decoding = finished.fitted, finished.tuner.decoding
@@ -99,7 +102,7 @@ def round_nmse(finished: FinishedRound) -> tf.Tensor:
   error = tf.reduce_mean(operating_point.nmse(half_period, share, decoding))
   is_lost = tf.logical_or(fitted.is_blind, tf.equal(fitted.sum_stddev, 0.0))
   error = tf.where(is_lost, tf.ones_like(error), error)
-  return tf.where(fitted.is_zero, tf.zeros_like(error), error)
+  return tf.where(finished.num_clients > 0.0, error, tf.zeros_like(error))
 
 
 def _half_period_stddevs(finished):

@@ -21,7 +21,7 @@ normal.
 
 import functools
 import math
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 from scipy import special
@@ -33,18 +33,18 @@ from tff_autotune_secagg.numerics import dither
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import rounding_noise
 
-# Round to round, ln(sigma' / sigma) is taken as normal with this standard
-# deviation. FedAvg on images measures 0.04 to 0.08 after its first rounds, and
-# 0.4 where clients are few and uneven.
-DEFAULT_DRIFT = 0.1
-
-# Above this predicted error a modulus is called too small for its cohort.
-MAX_PREDICTED_NMSE = 0.5
+# What is planned with: the standard deviation of what is not known of the next
+# round's ln sigma. Trainings of even clients have 0.03 to 0.17, of uneven ones
+# 0.4.
+DEFAULT_SIZE_UNCERTAINTY = 0.1
 
 _TABLE_STEP = 0.05
 _TABLE_MAX = 12.0
-# Candidates for r: 0.5 is nearly uniform, 9 wraps one coordinate in 1e18.
-_HALF_PERIODS = np.linspace(0.5, 9.0, 171)
+# Candidates for r. 0.5 is nearly uniform; up to 9, which wraps one coordinate
+# in 1e18, steps are fine; the others, in steps of 5 %, serve uncertain sizes.
+_HALF_PERIODS = np.concatenate(
+  [np.linspace(0.5, 9.0, 171), np.geomspace(9.0, 400.0, 78)[1:]]
+)
 
 
 @functools.lru_cache(maxsize=None)
@@ -163,26 +163,70 @@ def operating_point(
   )
 
 
+def normal_nodes(size_uncertainty: float) -> Tuple[tf.Tensor, tf.Tensor]:
+  """Returns nodes and weights [9] of ln(sigma' / sigma), taken as normal."""
+  nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+  log_sizes = tf.constant(size_uncertainty * nodes, tf.float64)
+  return log_sizes, tf.constant(weights / weights.sum(), tf.float64)
+
+
+def expected_nmse(
+  point: OperatingPoint,
+  num_clients: tf.Tensor,
+  rounding: modes.Rounding,
+  decoding: modes.Decoding,
+  log_sizes: tf.Tensor,
+  weights: tf.Tensor,
+) -> tf.Tensor:
+  """Returns the mean error of a bin size over sizes of the sum.
+
+  Args:
+    point: of any shape [...], the bin size relative to a sigma.
+    num_clients: float64 scalar.
+    rounding: the clients' mode.
+    decoding: the server's mode.
+    log_sizes: float64 [nodes], ln of the sum's size relative to that sigma.
+    weights: float64 [nodes], their probabilities.
+
+  Returns:
+    float64 [...], the NMSE, relative to the size that each node has.
+  """
+  errors = _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes)
+  return tf.reduce_sum(errors * weights, axis=-1)
+
+
+def _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes):
+  """Returns the errors of `expected_nmse` at each node, [..., nodes]."""
+  b = point.bin_per_stddev[..., tf.newaxis] * tf.sqrt(num_clients)
+  size = tf.exp(log_sizes)
+  variance = rounding_noise.decoded_variance(size / b, num_clients, rounding)
+  noise = tf.square(b) * variance
+  observed = tf.square(size) + noise
+  half_period = point.half_period_stddevs[..., tf.newaxis]
+  half_period /= tf.sqrt(observed * (1.0 - point.noise_share[..., tf.newaxis]))
+  return nmse(half_period, noise / observed, decoding)
+
+
 def best_operating_point(
   num_clients: tf.Tensor,
   modulus: int,
   rounding: modes.Rounding,
   decoding: modes.Decoding,
-  drift: float,
+  log_sizes: tf.Tensor,
+  weights: tf.Tensor,
 ) -> OperatingPoint:
-  """Returns the `OperatingPoint` of least expected error if sigma drifts.
+  """Returns the `OperatingPoint` of least expected error.
 
-  The bin size is set now and used when sigma has become sigma exp(delta) with
-  delta normal of standard deviation `drift`; the squared error relative to
-  today's sigma^2 is averaged over delta by Gauss-Hermite quadrature and
-  minimized on a grid.
+  No error counts for more than the 1 of a round that is dropped.
 
   Args:
     num_clients: float64 scalar.
     modulus: Python int.
     rounding: the clients' mode.
     decoding: the server's mode.
-    drift: Python float, 0 for none.
+    log_sizes: float64 [nodes], ln of sizes in units of the sigma that
+      `bin_per_stddev` is relative to.
+    weights: float64 [nodes], their probabilities.
 
   Returns:
     Scalars.
@@ -190,18 +234,13 @@ def best_operating_point(
   candidates = operating_point(
     tf.constant(_HALF_PERIODS, tf.float64), num_clients, modulus, rounding
   )
-  nodes, weights = np.polynomial.hermite_e.hermegauss(9)
-  growth = tf.constant(np.exp(drift * nodes), tf.float64)
-  weights = tf.constant(weights / weights.sum(), tf.float64)
-  share = candidates.noise_share[:, tf.newaxis]
-  b = candidates.bin_per_stddev[:, tf.newaxis] * tf.sqrt(num_clients)
-  variance = rounding_noise.decoded_variance(growth / b, num_clients, rounding)
-  noise = tf.square(b) * variance  # In units of sigma^2 before the drift.
-  observed = tf.square(growth) + noise
-  half_period = candidates.half_period_stddevs[:, tf.newaxis]
-  half_period /= tf.sqrt(observed * (1.0 - share))
-  errors = nmse(half_period, noise / observed, decoding) * tf.square(growth)
-  best = tf.argmin(tf.reduce_sum(errors * weights, axis=1))
+  errors = _nmse_of_sizes(
+    candidates, num_clients, rounding, decoding, log_sizes
+  )
+  # Those of centred decoding have no bound, and sizes that hardly occur would
+  # decide; beyond the cap they decide only between bins that all lose.
+  capped = tf.minimum(errors, 1.0) + 1e-9 * errors
+  best = tf.argmin(tf.linalg.matvec(capped, weights))
   return OperatingPoint(*(tf.gather(part, best) for part in candidates))
 
 
@@ -223,78 +262,7 @@ def normal_quantile(wrap_probability: float) -> float:
   return float(-special.ndtri(max(wrap_probability / 2, 1e-300)))
 
 
-def rule_has_fixed_point(
-  wrap_probability: float,
-  num_clients: tf.Tensor,
-  modulus: int,
-  rounding: modes.Rounding,
-) -> tf.Tensor:
-  """Tells whether the paper's rule converges: k - 1 > 2 z sqrt(n v), bool.
-
-  Rounding of variance v each, 1/6 or 1/12, then grows less than the bins.
-  """
-  variance = rounding_noise.decoded_variance(
-    tf.constant(1e3, tf.float64), num_clients, rounding
-  )
-  quantile = normal_quantile(wrap_probability)
-  return modulus - 1 > 2.0 * quantile * tf.sqrt(num_clients * variance)
-
-
-class ModulusProblems(NamedTuple):
-  """Why a modulus may be too small for a cohort; scalar bool tensors.
-
-  Attributes:
-    error: the predicted error exceeds `MAX_PREDICTED_NMSE`.
-    rule: the paper's rule has no fixed point.
-    dither: k < 2 r sqrt(n), so that clients of equal size differ by about a bin
-      or less. Half a bin is enough if they are independent; the rest is for
-      clients that agree in part. One client has nobody to agree with.
-  """
-
-  error: tf.Tensor
-  rule: tf.Tensor
-  dither: tf.Tensor
-
-
-def modulus_problems(
-  num_clients: tf.Tensor,
-  modulus: int,
-  wrap_probability: Optional[float],
-  rounding: modes.Rounding,
-  decoding: modes.Decoding,
-) -> ModulusProblems:
-  """Tells why no bin size serves this many clients well, if so.
-
-  Args:
-    num_clients: float64 scalar; values below 1 are read as 1.
-    modulus: Python int.
-    wrap_probability: None for the automatic one, or that of the paper's rule.
-    rounding: the clients' mode.
-    decoding: the server's mode.
-
-  Returns:
-    A `ModulusProblems`.
-  """
-  clients = tf.maximum(num_clients, 1.0)
-  never = tf.constant(False)
-  if wrap_probability is None:
-    found = best_operating_point(clients, modulus, rounding, decoding, 0.0)
-    rule = never
-  else:
-    found = paper_operating_point(wrap_probability, clients, modulus, rounding)
-    rule = tf.logical_not(
-      rule_has_fixed_point(wrap_probability, clients, modulus, rounding)
-    )
-  alike = never
-  if rounding is modes.Rounding.DITHER:
-    reach = 2.0 * found.half_period_stddevs * tf.sqrt(clients)
-    alike = tf.logical_and(clients >= 2.0, modulus < reach)
-  error = nmse(found.half_period_stddevs, found.noise_share, decoding)
-  return ModulusProblems(error > MAX_PREDICTED_NMSE, rule, alike)
-
-
-def check_tuning(wrap_probability: Optional[float], drift: float) -> None:
-  """Raises unless the two arguments every tuner takes are in range."""
+def check_wrap_probability(wrap_probability: Optional[float]) -> None:
+  """Raises unless the wrap probability is None or in (0, 1)."""
   if wrap_probability is not None:
     _checks.check_float('wrap_probability', wrap_probability, above=0, below=1)
-  _checks.check_float('drift', drift, at_least=0, at_most=2)

@@ -22,6 +22,12 @@ NUM_STRIPES = 16
 _LADDER_BASE = 8e-10
 _LADDER_RATIO = 8.0
 
+# A ladder that finds nothing is moved; four stripes stay where they were. At
+# the ends bins are 6e-37 and 9e36, as far as float32 has room for a sum.
+RUNGS_AT_ONCE = 12
+LOWEST_RUNG = -30
+HIGHEST_RUNG = 36
+
 _ROWS_AT_ONCE = 64
 
 
@@ -30,10 +36,15 @@ def level(bin_size: tf.Tensor) -> tf.Tensor:
   return tf.fill([NUM_STRIPES], bin_size)
 
 
-def ladder() -> tf.Tensor:
-  """Returns the bin sizes of a calibration round, float32 [NUM_STRIPES]."""
-  exponent = tf.range(NUM_STRIPES, dtype=tf.float32)
-  return _LADDER_BASE * tf.pow(_LADDER_RATIO, exponent)
+def ladder(rung: tf.Tensor) -> tf.Tensor:
+  """Returns the bin sizes of a calibration round, float32 [NUM_STRIPES].
+
+  Args:
+    rung: int32 scalar, how many steps of eight up; see `LOWEST_RUNG`.
+  """
+  exponent = tf.cast(rung + tf.range(NUM_STRIPES), tf.float64)
+  ratio = tf.constant(_LADDER_RATIO, tf.float64)
+  return tf.cast(_LADDER_BASE * tf.pow(ratio, exponent), tf.float32)
 
 
 def is_ladder(bin_sizes: tf.Tensor) -> tf.Tensor:

@@ -9,17 +9,19 @@ state.
 
 import abc
 import collections
+from typing import Tuple
 
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics import fitting
 from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import modulus_problems
 from tff_autotune_secagg.numerics import stripes
 
-SMALLEST_BIN = 1e-30
-LARGEST_BIN = 1e30
+# Of bin sizes that a user chooses.
+_SMALLEST_BIN = 1e-30
+_LARGEST_BIN = 1e30
 
 
 class Tuner(abc.ABC):
@@ -105,15 +107,26 @@ class Tuner(abc.ABC):
       The next state, of the same types.
     """
 
+  def size_forecast(
+    self, state: collections.OrderedDict
+  ) -> Tuple[tf.Tensor, tf.Tensor]:
+    """Returns what the tuner believed of the round, for the measurements.
+
+    Two float32: the forecast of `sum_stddev`, and the standard deviation of its
+    logarithm. Both 0 for a tuner that forecasts nothing, as here.
+    """
+    del state  # Unused.
+    return tf.constant(0.0), tf.constant(0.0)
+
   def modulus_is_too_small(self, num_clients: tf.Tensor) -> tf.Tensor:
     """Tells whether no bin size serves this many clients well, scalar bool.
 
-    True for any of `operating_point.ModulusProblems`.
+    True for any of `modulus_problems.ModulusProblems`.
     """
     return self._has_modulus_problems(num_clients, None)
 
   def _has_modulus_problems(self, num_clients, wrap_probability):
-    problems = operating_point.modulus_problems(
+    problems = modulus_problems.find(
       num_clients,
       self._modulus,
       wrap_probability,
@@ -147,7 +160,7 @@ class FixedBinSize(Tuner):
     """
     super().__init__(modulus=modulus, rounding=rounding, decoding=decoding)
     self._bin_size = _checks.check_float(
-      'bin_size', bin_size, at_least=SMALLEST_BIN, at_most=LARGEST_BIN
+      'bin_size', bin_size, at_least=_SMALLEST_BIN, at_most=_LARGEST_BIN
     )
 
   @property

@@ -100,6 +100,16 @@ def is_readable(
   return tf.logical_and(mean_versine < 1.0, significant)
 
 
+def readable_periods(num_coordinates: tf.Tensor, modulus: int) -> tf.Tensor:
+  """Returns the largest standard deviation that `is_readable`, in periods.
+
+  float64 like `num_coordinates`; 0 where nothing is readable.
+  """
+  precision = 1.0 if modulus == 2 else 2.0
+  cosine = BLIND_Z / tf.sqrt(precision * num_coordinates)
+  return stddev_periods(tf.maximum(1.0 - cosine, 0.0))
+
+
 def posterior_mean_periods(x: tf.Tensor, periods: tf.Tensor) -> tf.Tensor:
   """Returns the mean of an unwrapped normal given its value modulo 1.
 

@@ -13,7 +13,7 @@ from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
 
 # Raised when the meaning of the state or of the residues changes.
-_FORMAT = 1
+_FORMAT = 2
 
 
 class QuantizeStage(stage.Stage):

@@ -69,7 +69,6 @@ class ParseTest(parameterized.TestCase):
       'wrap_probability',
       'zeroing',
       'num_rotations',
-      'drift',
     ):
       self.assertEqual(settings[name], arguments[name].default, name)
 

@@ -13,7 +13,7 @@ from absl.testing import parameterized
 import experiments
 from experiments.planner import table
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg.numerics import operating_point
+from tff_autotune_secagg.numerics import modulus_problems
 
 _FOLDER = os.path.dirname(os.path.dirname(experiments.__file__))
 
@@ -52,7 +52,14 @@ class RowsTest(parameterized.TestCase):
       modulus = table.smallest_modulus(num_clients)
       self.assertLessEqual(
         autotune.predicted_nmse(num_clients=num_clients, modulus=modulus),
-        operating_point.MAX_PREDICTED_NMSE,
+        modulus_problems.MAX_PREDICTED_NMSE,
+      )
+
+  def test_uneven_clients_cost_more_than_even_ones(self):
+    for row in table.rows(5000, 10, [0.1, 0.001]):
+      self.assertLess(row['nmse_of_even_clients'], row['predicted_nmse'])
+      self.assertGreater(
+        row['nmse_of_uneven_clients'], 1.3 * row['predicted_nmse']
       )
 
   def test_table_shows_every_row(self):
