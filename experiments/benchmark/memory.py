@@ -15,6 +15,18 @@ import tff_autotune_secagg as autotune
 _LARGEST_NMSE = 1.1  # The first round knows nothing and may lose its sum.
 
 
+# TFF's secure one is a mean without what it adds to a sum by default.
+AGGREGATORS = {
+  'autotuned': lambda config: autotune.AutotunedSecureSumFactory(
+    modulus=config.modulus, seed=1
+  ),
+  'sum': lambda config: tff.aggregators.SumFactory(),
+  'secure_aggregator': lambda config: tff.learning.secure_aggregator(
+    zeroing=False, clipping=False, weighted=False
+  ),
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Config:
   """What is measured.
@@ -24,7 +36,7 @@ class Config:
     num_clients: Clients in a round.
     num_rounds: Rounds.
     modulus: Of the aggregator.
-    plain_sum: Whether to measure TFF's `SumFactory` instead.
+    aggregator: One of `AGGREGATORS`.
     max_concurrent_clients: Clients that compute at a time; None for no limit.
   """
 
@@ -32,7 +44,7 @@ class Config:
   num_clients: int = 10
   num_rounds: int = 3
   modulus: int = 256
-  plain_sum: bool = False
+  aggregator: str = 'autotuned'
   max_concurrent_clients: Optional[int] = None
 
 
@@ -59,10 +71,7 @@ def measure(config: Config) -> Dict[str, Any]:
   Raises:
     RuntimeError: If the error is so large that nothing was summed.
   """
-  if config.plain_sum:
-    factory = tff.aggregators.SumFactory()
-  else:
-    factory = autotune.AutotunedSecureSumFactory(modulus=config.modulus, seed=1)
+  factory = AGGREGATORS[config.aggregator](config)
   autotune.simulation.set_local_context(
     max_concurrent_clients=config.max_concurrent_clients
   )
@@ -83,7 +92,10 @@ def measure(config: Config) -> Dict[str, Any]:
     output = process.next(state, clients)
     seconds.append(round(time.monotonic() - start, 2))
     state = output.state
-    error = np.sum((output.result - expected) ** 2, dtype=np.float64)
+    result = output.result
+    if config.aggregator == 'secure_aggregator':
+      result = result * config.num_clients
+    error = np.sum((result - expected) ** 2, dtype=np.float64)
     errors.append(float(error / np.sum(expected**2)))
   if max(errors) > _LARGEST_NMSE:
     raise RuntimeError(

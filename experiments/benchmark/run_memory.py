@@ -4,9 +4,9 @@ r"""Measures the peak memory and the error of a few rounds of one sum.
 
 One aggregator in each process, since a peak cannot be taken back:
 
-  python -m experiments.benchmark.run_memory --dim=50000000 --num_clients=4
-  python -m experiments.benchmark.run_memory --dim=50000000 --num_clients=4 \
-      --plain_sum
+  python -m experiments.benchmark.run_memory --dim=10000000 --num_clients=4
+  python -m experiments.benchmark.run_memory --dim=10000000 --num_clients=4 \
+      --aggregator=sum
 """
 
 import dataclasses
@@ -28,10 +28,12 @@ flag_groups.define_fields(
   dim="Values in a client's vector.",
   num_clients='Clients in a round.',
   num_rounds='Rounds.',
-  plain_sum="TFF's SumFactory instead.",
 )
 flag_groups.define_fields(
   memory.Config, at_least=2, modulus='Modulus of the aggregator.'
+)
+flags.DEFINE_enum(
+  'aggregator', 'autotuned', list(memory.AGGREGATORS), 'What to measure.'
 )
 flags.DEFINE_integer(
   'max_concurrent_clients', None, 'Clients that compute at a time.', 1
