@@ -97,7 +97,8 @@ def format_table(found: Sequence[Row]) -> str:
     lines.append(
       f'{row["target_nmse"]:<9g} {row["bits"]:<5d} {row["modulus"]:<11d}'
       f' {row["predicted_nmse"]:<10.2g} {row["nmse_of_even_clients"]:<10.2g}'
-      f' {row["nmse_of_uneven_clients"]:<10.2g} {row["wrap_probability"]:<10.1g}'
+      f' {row["nmse_of_uneven_clients"]:<10.2g}'
+      f' {row["wrap_probability"]:<10.1g}'
       f' {row["bytes_per_client"]:<13,d} {row["share_of_floats"]:<10.1%}'
       f' {row["bits_without_wrapping"]:<5d} {row["bytes_without_wrapping"]:,d}'
     )
