@@ -89,9 +89,9 @@ def _transforms(dim: int):
 def _codec(dim: int, modulus: int):
   """Returns the codec of a rotated vector, and its tuner's state and bins."""
   tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=modulus)
-  state = collections.OrderedDict(
-    bin_size=tf.constant(0.05), calibrating=tf.constant(False)
-  )
+  state = tuner.initial_state()
+  state['bin_size'] = tf.constant(0.05)
+  state['calibrating'] = tf.constant(False)
   spec = tf.TensorSpec([hadamard.padded_dim(dim)], tf.float32)
   codec = round_codec.RoundCodec(tuner, [spec])
   return codec, state, tuner.bin_sizes(state)

@@ -263,7 +263,9 @@ class ProcessProperties(absltest.TestCase):
     self.assertTrue(np.isfinite(tuner['bin_size']))
     self.assertGreater(tuner['bin_size'], 0)
     if inner['num_clients'] == 0:
-      self.assertEqual(tuner, before['value']['inner']['tuner'])
+      tf.nest.map_structure(
+        np.testing.assert_array_equal, tuner, before['value']['inner']['tuner']
+      )
       self.assertFalse(np.any(output.result['single']))
 
 

@@ -1,0 +1,77 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Sums whose size varies or is extreme, through the public factories."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow_federated as tff
+
+from tests import factory_conformance
+from tests import last_round_tuner
+import tff_autotune_secagg as autotune
+
+setUpModule = factory_conformance.set_up_context
+
+_DIM = 1024
+_VALUE_TYPE = tff.TensorType(np.float32, [_DIM])
+
+
+def _nmse(found, wanted):
+  return np.sum((found - wanted) ** 2) / np.sum(np.square(wanted))
+
+
+class SumTest(absltest.TestCase):
+  def _mean_error(self, factory, sizes):
+    process = factory.create(_VALUE_TYPE)
+    state, rng, errors = process.initialize(), np.random.default_rng(1), []
+    for size in sizes:
+      values = np.float32(size * rng.standard_normal([10, _DIM]))
+      output = process.next(state, list(values))
+      state = output.state
+      errors.append(_nmse(output.result, values.sum(axis=0, dtype=np.float64)))
+    return np.mean(errors[8:])
+
+  def test_noise_around_a_level_costs_a_third_of_the_old_rule(self):
+    sizes = np.exp(0.4 * np.random.default_rng(5).standard_normal(40))
+    new = autotune.AutotunedSecureSumFactory(modulus=256, seed=1)
+    old = autotune.HadamardRotationFactory(
+      autotune.QuantizeModFactory(
+        autotune.ExactModularSumFactory(modulus=256),
+        tuner=last_round_tuner.LastRoundTuner(modulus=256),
+      ),
+      seed=1,
+    )
+    self.assertLess(
+      self._mean_error(new, sizes), self._mean_error(old, sizes) / 3
+    )
+
+
+class MeanTest(parameterized.TestCase):
+  @parameterized.named_parameters(
+    # (modulus, clients, standard deviation of an update, weight of each)
+    ('a_million_examples', 16, 3, 0.05, 1e6),
+    ('large_weights', 16, 3, 0.5, 1e5),
+    ('larger_weights', 256, 3, 0.5, 1e7),
+    ('tiny_weights', 256, 3, 0.05, 1e-13),
+  )
+  def test_weighted_sums_of_any_size_have_a_mean(
+    self, modulus, num_clients, stddev, weight
+  ):
+    factory = autotune.SecureMeanFactory(
+      autotune.AutotunedSecureSumFactory(modulus=modulus, seed=1)
+    )
+    process = factory.create(_VALUE_TYPE, tff.TensorType(np.float32))
+    state, rng = process.initialize(), np.random.default_rng(2)
+    weights = [np.float32(weight)] * num_clients
+    for _ in range(5):
+      values = np.float32(stddev * rng.standard_normal([num_clients, _DIM]))
+      output = process.next(state, list(values), weights)
+      state = output.state
+      error = _nmse(output.result, values.mean(axis=0, dtype=np.float64))
+      self.assertLess(error, 1.2)
+    self.assertLess(error, 0.25)
+
+
+if __name__ == '__main__':
+  absltest.main()
