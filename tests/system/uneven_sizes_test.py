@@ -53,7 +53,7 @@ class MeanTest(parameterized.TestCase):
     ('a_million_examples', 16, 3, 0.05, 1e6),
     ('large_weights', 16, 3, 0.5, 1e5),
     ('larger_weights', 256, 3, 0.5, 1e7),
-    ('tiny_weights', 256, 3, 0.05, 1e-13),
+    ('small_weights', 256, 3, 0.05, 1e-11),
   )
   def test_weighted_sums_of_any_size_have_a_mean(
     self, modulus, num_clients, stddev, weight
@@ -71,6 +71,17 @@ class MeanTest(parameterized.TestCase):
       error = _nmse(output.result, values.mean(axis=0, dtype=np.float64))
       self.assertLess(error, 1.2)
     self.assertLess(error, 0.25)
+
+  def test_weights_too_small_to_be_summed_are_rejected(self):
+    factory = autotune.SecureMeanFactory(
+      autotune.AutotunedSecureSumFactory(modulus=256, seed=1)
+    )
+    process = factory.create(_VALUE_TYPE, tff.TensorType(np.float32))
+    values = [np.ones([_DIM], np.float32)] * 3
+    weights = [np.float32(1e-13), np.float32(0.0), np.float32(1.0)]
+    output = process.next(process.initialize(), values, weights)
+    self.assertEqual(output.measurements['rejected_clients'], 1)
+    self.assertEqual(output.measurements['weight_sum'], 1.0)
 
 
 if __name__ == '__main__':

@@ -20,10 +20,10 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
   """Weighted mean with secure sums only.
 
   At clients: the value is multiplied by the weight. A client is rejected, and
-    adds nothing to either sum, if its weight is negative, not finite or above
-    2**40, or if the squares of the product do not have a finite sum (in float32
-    for leaves up to float32): a coordinate is not finite, or the norm is above
-    1.8e19, where a rotation may overflow.
+    adds nothing to either sum, if its weight is negative, not finite, above
+    2**40 or between 0 and 2**-40, or if the squares of the product do not have
+    a finite sum (in float32 for leaves up to float32): a coordinate is not
+    finite, or the norm is above 1.8e19, where a rotation may overflow.
   At server: the sum of values is divided by the sum of weights; the mean is 0
     if that is 0.
   Types: `value_type` is a structure of float16, bfloat16, float32 and float64

@@ -29,6 +29,11 @@ _MAX_RAW_STDDEV_BINS = 0.6
 # Of an offset that is uniform on a bin, bins^2.
 UNIFORM_VARIANCE = 1 / 12
 
+# Equal clients of 0.29 bins miss this share of n^2. Of smaller ones the noise is
+# larger than the sum.
+_MIN_MISSING = 0.02
+_AGREEMENT = 1.4
+
 # Below it, ln(sin x / x) is -x^2 / 6 up to 2e-6 of itself.
 _SMALL_ANGLE = 0.01
 
@@ -134,12 +139,31 @@ def coherent_variance(
     return -2.0 * log_cosine * (modulus / (2 * math.pi)) ** 2
 
   whole = uniform(num_clients)
-  missing = tf.square(decoded_stddev_bins) + whole - tf.square(raw_stddev_bins)
+  decoded = tf.square(decoded_stddev_bins)
+  missing = decoded + whole - tf.square(raw_stddev_bins)
   alike = num_clients * tf.clip_by_value(missing / (2.0 * whole), 0.0, 1.0)
-  return tf.maximum(
+  variance = tf.maximum(
     num_clients * UNIFORM_VARIANCE,
     uniform(alike) + (num_clients - alike) * UNIFORM_VARIANCE,
   )
+  return tf.where(_are_equal(missing, decoded, num_clients), whole, variance)
+
+
+def _are_equal(missing, decoded, num_clients):
+  """Tells whether all clients look like copies of one, bool [S].
+
+  n equal clients of s bins miss n^2 (1/6 - v(s)), see `rounding_noise`, which
+  is n^2 exp(-2 pi^2 s^2) / pi^2 from a fifth of a bin on, and decode to
+  n^2 (s^2 + 1/12), of which 1/12 is noise. Both must agree. Larger s than that
+  of `_MIN_MISSING` miss too little to be seen and are decoded with an error
+  below the sum's own.
+  """
+  n_squared = tf.square(num_clients)
+  share = tf.clip_by_value(missing / n_squared, _MIN_MISSING, math.pi**-2)
+  client_variance = -tf.math.log(math.pi**2 * share) / (2 * math.pi**2)
+  ratio = decoded / (n_squared * (client_variance + UNIFORM_VARIANCE))
+  agree = tf.logical_and(ratio > 1 / _AGREEMENT, ratio < _AGREEMENT)
+  return tf.logical_and(missing > _MIN_MISSING * n_squared, agree)
 
 
 def client_stddev_bins(

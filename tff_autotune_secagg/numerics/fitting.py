@@ -36,8 +36,8 @@ class WrappedNormalFit(NamedTuple):
     sum_stddev: scalar, root mean square of a coordinate of the true rotated
       sum, in units of the values. 0 if blind.
     observed_stddev: [NUM_STRIPES], the same with the rounding noise of each
-      stripe's bin size; many periods, which decode to 0, in a calibration round
-      of dither. 0 if blind.
+      stripe's bin size; many periods, which decode to 0, where dither's errors
+      may add coherently. 0 if blind.
     is_blind: scalar bool, the sum says nothing about its size.
     is_zero: scalar bool, every residue is 0.
     log_stddev_error: scalar, standard error of ln(sum_stddev), at most 1.
@@ -116,12 +116,9 @@ def fit(
   )
   stddev = tf.where(is_blind, tf.zeros_like(stddev), stddev)
   observed = _observed_stddev(stddev, reading, sample, clients, rounding)
-  if rounding is modes.Rounding.DITHER:
-    # Equal clients have equal offsets even in a calibration round. Their errors
-    # add coherently, which so few coordinates can not show: decode nothing.
-    unknown = _UNDECODABLE_PERIODS * modulus * sample.bin_sizes
-    unknown = tf.maximum(observed, unknown)
-    observed = tf.where(is_ladder, unknown, observed)
+  unknown = _UNDECODABLE_PERIODS * modulus * sample.bin_sizes
+  unknown = tf.maximum(observed, unknown)
+  observed = tf.where(reading.is_decodable, observed, unknown)
   return WrappedNormalFit(
     sum_stddev=stddev,
     observed_stddev=tf.where(is_blind, tf.zeros_like(observed), observed),

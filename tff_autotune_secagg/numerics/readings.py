@@ -24,11 +24,13 @@ class Reading(NamedTuple):
     sum_stddev: estimate of every stripe, units of the values.
     is_readable: whether to believe it.
     min_variance_bins: least variance of the rounding, bins^2.
+    is_decodable: whether the error of a decoded coordinate is known.
   """
 
   sum_stddev: tf.Tensor
   is_readable: tf.Tensor
   min_variance_bins: tf.Tensor
+  is_decodable: tf.Tensor
 
 
 def per_stripe_or_pooled(totals, is_ladder):
@@ -63,7 +65,10 @@ def read_stochastic(raw, bin_sizes, clients):
   """Returns the `Reading` if every client has offsets of its own."""
   stddev_bins = rounding_noise.stddev_without_rounding(raw.stddev_bins, clients)
   return Reading(
-    bin_sizes * stddev_bins, raw.is_readable, tf.zeros_like(bin_sizes)
+    bin_sizes * stddev_bins,
+    raw.is_readable,
+    tf.zeros_like(bin_sizes),
+    tf.ones_like(raw.is_readable),
   )
 
 
@@ -97,8 +102,12 @@ def read_dither(raw, decoded, bin_sizes, clients, is_ladder, modulus):
     tf.sqrt(tf.maximum(tf.square(decoded.stddev_bins) - coherent, 0.0)),
     tf.sqrt(clients) * client_stddev_bins,
   )
+  # Equal clients have equal offsets even in a calibration round. Their errors
+  # add coherently, which the few coordinates of a stripe can not show.
+  is_decodable = tf.fill(raw.is_readable.shape, tf.logical_not(is_ladder))
   return Reading(
     tf.where(is_ladder, private.sum_stddev, bin_sizes * stddev_bins),
     tf.logical_or(raw.is_readable, from_decoded),
     coherent,
+    is_decodable,
   )

@@ -38,9 +38,9 @@ def weigh(
   Returns:
     The products in the leaves' `working_dtype`, and the signals `whole` and
     `fraction` (int64, the weight) and `rejected` (int32). A client is rejected,
-    and all but the last are 0, if the weight is negative, not finite or above
-    `MAX_WEIGHT`, or if the squares of a leaf's products do not have a finite
-    sum.
+    and all but the last are 0, if the weight is negative, not finite, above
+    `MAX_WEIGHT` or between 0 and 2**-40, or if the squares of a leaf's products
+    do not have a finite sum.
   """
   products = [
     tf.cast(leaf, dtypes.working_dtype(leaf.dtype)) for leaf in leaves
@@ -49,7 +49,9 @@ def weigh(
     is_valid, weight = tf.constant(True), tf.constant(1.0, tf.float64)
   else:
     weight = tf.cast(weight, tf.float64)
-    is_valid = tf.logical_and(weight >= 0.0, weight <= MAX_WEIGHT)
+    # A weight below a unit would be summed as 0, and its client's value not.
+    is_known = tf.logical_or(tf.equal(weight, 0.0), weight >= 1.0 / _UNIT)
+    is_valid = tf.logical_and(is_known, weight <= MAX_WEIGHT)
     weight = tf.where(is_valid, weight, 0.0)
     products = [p * tf.cast(weight, p.dtype) for p in products]
   # 0 times infinity is NaN, so that the value needs no look of its own. The
