@@ -29,8 +29,8 @@ _MAX_RAW_STDDEV_BINS = 0.6
 # Of an offset that is uniform on a bin, bins^2.
 UNIFORM_VARIANCE = 1 / 12
 
-# Equal clients of 0.29 bins miss this share of n^2. Of smaller ones the noise is
-# larger than the sum.
+# Equal clients of 0.29 bins miss this share of n^2. Of smaller ones the noise
+# is larger than the sum.
 _MIN_MISSING = 0.02
 _AGREEMENT = 1.4
 

@@ -50,7 +50,8 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
 
   Args:
     max_concurrent_clients: how many clients are computed at the same time, at
-      least 1. None sets no limit; lower it when memory runs out.
+      least 1. None is as many as there are processors; lower it when memory
+      runs out.
 
   Raises:
     TypeError: `max_concurrent_clients` is not an int.
@@ -59,6 +60,9 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
       the worker dies under it, and the computation after that gets a new one.
   """
   _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
+  if max_concurrent_clients is None:
+    # More would wait for each other, each with its vectors in memory.
+    max_concurrent_clients = len(os.sched_getaffinity(0))
   close()
   _set(contexts.LocalBackend(max_concurrent_clients=max_concurrent_clients))
 
