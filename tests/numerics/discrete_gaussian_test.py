@@ -71,7 +71,7 @@ class TableTest(parameterized.TestCase):
       squares = sum(w * j * j for w, j in zip(row, offsets))
       variance = fractions.Fraction(squares, _ONE) - mean**2
       self.assertLess(abs(mean - fractions.Fraction(fraction, _GRID)), 1e-15)
-      self.assertLess(abs(variance - fractions.Fraction(49, 25)), 5e-14)
+      self.assertLess(abs(variance - fractions.Fraction(49, 25)), 1e-14)
 
   def test_columns_and_aliases_give_the_probabilities(self):
     """Every row, from the packed table, in Python integers."""

@@ -5,9 +5,9 @@
 The discrete Gaussian of standard deviation s on the integers, centred at a real
 number y, takes the value j with probability proportional to
 exp(-(j - y)^2 / (2 s^2)). One draw rounds y and adds noise to it: for s of
-`STDDEV_BINS` its mean is y and its variance s^2, up to 1e-15. The centre may be
-any real number; here it is a multiple of 1 / `GRID`, its fraction being a row
-of a table.
+`STDDEV_BINS` its mean is y up to 1e-15 and its variance s^2 up to 1e-14. The
+centre may be any real number; here it is a multiple of 1 / `GRID`, its fraction
+being a row of a table.
 
 A row is drawn from by the alias method (Walker 1977; Vose 1991): a column is
 chosen uniformly, and the result is the column's own integer or its alias,

@@ -27,8 +27,9 @@ the law of S up to such factors. So S is a post-processing of the Gaussian
 mechanism of multiplier z sqrt(1 - 1 / n) up to factors exp(+-tau / 2) in the
 probability of each coordinate's value: with the (eps, delta) of that mechanism
 over all rounds, sums of D coordinates in T rounds have
-(eps + T D tau, exp(T D tau / 2) delta). More clients than n add to a sum that
-holds already: they change nothing.
+(eps + T D tau, exp(T D tau / 2) delta). Here n counts the client in question
+and others that keep their noise to themselves. What further clients send only
+adds to a sum that is private already, and so does reduction modulo k.
 
 What a client sends is in bins, where clip and noise are constants: no clip
 norm that a server may state, and no state, can weaken the guarantee.
