@@ -74,7 +74,6 @@ class RoundTest(parameterized.TestCase):
     size = distributed_noise.bin_size(joint, 1.0, self._NUM)
     rotation = tf.constant([seed, 1], tf.int64)
 
-    @tf.function
     def residues(update, noise_seed):
       vector = clip_bit.append(update, tf.constant(0.5), **_BUDGET)
       rotated = hadamard.rotate(vector, rotation) if rotates else vector
@@ -84,14 +83,20 @@ class RoundTest(parameterized.TestCase):
       drawn = discrete_gaussian.sample(points, words, noise_seed)
       return quantization.reduce_modulo(drawn, 128)
 
+    @tf.function
+    def sum_of_residues(updates, first_seed):
+      total = tf.zeros([self._DIM + 1], tf.int32)
+      for client in tf.range(self._NUM):
+        noise_seed = tf.stack([seed, first_seed + client])
+        total += residues(updates[client], noise_seed)
+      return total
+
+    lengths = np.where(np.arange(self._NUM) < within, 0.3, 0.9)
+    updates = np.stack([_direction(self._DIM, i) for i in range(self._NUM)])
+    updates = tf.constant(updates * lengths[:, np.newaxis], tf.float32)
     errors = []
     for number in range(rounds):
-      total = 0
-      for client in range(self._NUM):
-        update = _direction(self._DIM, client)
-        update *= np.float32(0.3 if client < within else 0.9)
-        noise_seed = tf.constant([seed, 1000 * number + client + 100], tf.int64)
-        total += residues(update, noise_seed)
+      total = sum_of_residues(updates, tf.constant(1000 * number))
       summed = quantization.reduce_modulo(total, 128)
       bins = tf.cast(quantization.centre(summed, 128), tf.float32)
       values = bins * size
