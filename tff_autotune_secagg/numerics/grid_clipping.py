@@ -52,16 +52,7 @@ def clip_to_grid(
   """
   dim = rotated.shape[0]
   limit = tf.constant(float(squared_grid_norm), tf.float64)
-  norm = tf.sqrt(_squared_norm(rotated))
-  clip_norm = tf.cast(clip_norm, tf.float64)
-  bounded = tf.minimum(
-    math.sqrt(squared_grid_norm) / clip_norm,
-    math.sqrt(squared_grid_norm)
-    * attained_share(squared_grid_norm, dim)
-    / tf.maximum(norm, 1e-300),
-  )
-  readable = tf.math.is_finite(norm) & (clip_norm > 0)
-  readable &= tf.math.is_finite(clip_norm)
+  factor, readable = _first_factor(rotated, clip_norm, squared_grid_norm)
 
   def attempt(number, factor, seed):
     seed = tf.random.experimental.stateless_fold_in(seed, number, alg='philox')
@@ -79,7 +70,7 @@ def clip_to_grid(
   found = tf.while_loop(
     is_too_long,
     lambda number, factor, seed, *_: attempt(number, factor, seed),
-    attempt(tf.constant(0), bounded, seed),
+    attempt(tf.constant(0), factor, seed),
   )
   _, _, seed, words, grid, squared = found
   # Not the other way round: NaN is not at most the limit.
@@ -89,6 +80,19 @@ def clip_to_grid(
     lambda: tf.zeros([dim], tf.int32),
   )
   return points, words, seed
+
+
+def _first_factor(rotated, clip_norm, squared_grid_norm):
+  """Returns the factor from values to grid units, float64, and if it is one."""
+  clip_norm = tf.cast(clip_norm, tf.float64)
+  norm = tf.sqrt(_squared_norm(rotated))
+  limit = math.sqrt(squared_grid_norm)
+  share = attained_share(squared_grid_norm, rotated.shape[0])
+  factor = tf.minimum(
+    limit / clip_norm, limit * share / tf.maximum(norm, 1e-300)
+  )
+  readable = tf.math.is_finite(norm) & tf.math.is_finite(clip_norm)
+  return factor, readable & (clip_norm > 0)
 
 
 def _squared_norm(values: tf.Tensor) -> tf.Tensor:
