@@ -55,6 +55,22 @@ def joint_clip_norm(
   return clip_norm * (for_update / noise_multiplier)
 
 
+def clip(update: tf.Tensor, clip_norm: tf.Tensor) -> tf.Tensor:
+  """Clips a client's update, subject to rounding errors.
+
+  `grid_clipping.clip_to_grid` bounds the norm of what is sent; this decides
+  only how an update that is too long is scaled.
+
+  Args:
+    update: float32 or float64 tensor [d], d static.
+    clip_norm: float scalar c, in units of values.
+
+  Returns:
+    Tensor like `update`. It is not finite if `update` is not.
+  """
+  return _clip(update, tf.cast(clip_norm, tf.float64))[0]
+
+
 def append(
   update: tf.Tensor,
   clip_norm: tf.Tensor,
@@ -62,10 +78,7 @@ def append(
   noise_multiplier: float,
   count_stddev: float,
 ) -> tf.Tensor:
-  """Clips a client's update and appends its bit.
-
-  The clipping here is subject to rounding errors and decides only what the bit
-  means; `grid_clipping.clip_to_grid` bounds the norm of the whole.
+  """Clips a client's update as `clip` does, and appends its bit.
 
   Args:
     update: float32 or float64 tensor [d], d static.
@@ -78,12 +91,10 @@ def append(
     finite if `update` is not.
   """
   clip_norm = tf.cast(clip_norm, tf.float64)
-  norm = tf.sqrt(2.0 * tf.nn.l2_loss(tf.cast(update, tf.float64)))
-  shrinkage = tf.minimum(clip_norm / tf.maximum(norm, 1e-300), 1.0)
+  clipped, norm = _clip(update, clip_norm)
   bit = tf.where(norm <= clip_norm, 0.5, -0.5)
   unit = _unit(clip_norm, noise_multiplier, count_stddev)
   last = tf.cast(tf.cast(bit, tf.float64) * unit, update.dtype)
-  clipped = update * tf.cast(shrinkage, update.dtype)
   return tf.concat([clipped, last[tf.newaxis]], axis=0)
 
 
@@ -126,6 +137,13 @@ def next_clip_norm(
   """Returns c exp(-learning_rate (share - target_share)), like `clip_norm`."""
   step = learning_rate * (tf.cast(share, tf.float64) - target_share)
   return clip_norm * tf.cast(tf.exp(-step), clip_norm.dtype)
+
+
+def _clip(update, clip_norm):
+  """Returns the clipped update and the norm before, float64."""
+  norm = tf.sqrt(2.0 * tf.nn.l2_loss(tf.cast(update, tf.float64)))
+  shrinkage = tf.minimum(clip_norm / tf.maximum(norm, 1e-300), 1.0)
+  return update * tf.cast(shrinkage, update.dtype), norm
 
 
 def _unit(clip_norm, noise_multiplier, count_stddev):

@@ -131,6 +131,11 @@ def sampling_distance(min_clients: int, dim: int) -> float:
   return min_clients * dim * 32 * unit
 
 
+def noise_stddev_bins(num_clients: int) -> float:
+  """Returns the standard deviation of the noise of a sum, in bins."""
+  return discrete_gaussian.STDDEV_BINS * math.sqrt(num_clients)
+
+
 def sum_stddev_bins(
   *,
   num_clients: int,
@@ -155,8 +160,7 @@ def sum_stddev_bins(
   squared_grid_norm = max_squared_grid_norm(noise_multiplier, min_clients)
   squared_clip_bins = squared_grid_norm / discrete_gaussian.GRID**2
   signal = (alignment * num_clients) ** 2 * squared_clip_bins / dim
-  noise = num_clients * float(discrete_gaussian.VARIANCE_BINS)
-  return math.sqrt(noise + signal)
+  return math.hypot(noise_stddev_bins(num_clients), math.sqrt(signal))
 
 
 def seen_alignment(
