@@ -32,9 +32,10 @@ _gauss_legendre = functools.lru_cache(np.polynomial.legendre.leggauss)
 
 
 def posterior_mean(x, spread: float):
-  """E[u | u = x mod 1] for a normal u, summed over 201 periods."""
+  """E[u | u = x mod 1] for a normal u, summed over 12 deviations and more."""
   x = np.asarray(x, np.float64)
-  u = x[..., np.newaxis] + np.arange(-100, 101)
+  last = math.ceil(12 * spread) + 2
+  u = x[..., np.newaxis] + np.arange(-last, last + 1)
   log_weight = -0.5 * (u / spread) ** 2
   weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
   return np.sum(u * weight, axis=-1) / np.sum(weight, axis=-1)
@@ -42,14 +43,17 @@ def posterior_mean(x, spread: float):
 
 def decoding_error(
   sums, modulus: int, bin_size: float, rounding_variance: float
-) -> float:
-  """Expected squared error of the posterior mean of the given sums.
+):
+  """Mean squared error of the posterior mean of the given sums.
 
   Args:
     sums: true sums, of which mean is 0 and the standard deviation is known.
     modulus: residues of the sum.
     bin_size: units of the sums.
     rounding_variance: of the sum, bins^2; taken as normal.
+
+  Returns:
+    Expectation over the rounding, and standard deviation.
   """
   period = modulus * bin_size
   noise = bin_size * math.sqrt(rounding_variance)
@@ -61,7 +65,10 @@ def decoding_error(
   decoded = posterior_mean(received, observed / period) * period
   decoded *= variance / observed**2
   squares = np.square(decoded - np.asarray(sums)[:, np.newaxis])
-  return float(np.mean(squares @ weights)) / np.sum(weights)
+  weights /= np.sum(weights)
+  means = squares @ weights
+  variances = np.square(squares - means[:, np.newaxis]) @ weights
+  return float(np.mean(means)), math.sqrt(np.sum(variances)) / len(means)
 
 
 def stochastic_variance(spread: float) -> float:

@@ -61,7 +61,7 @@ from tff_autotune_secagg.numerics.modes import Decoding
 from tff_autotune_secagg.numerics.modes import Rounding
 from tff_autotune_secagg.numerics.tuning import FixedBinSize
 from tff_autotune_secagg.numerics.tuning import Tuner
-from tff_autotune_secagg.numerics.tuning import WrappedNormalTuner
+from tff_autotune_secagg.numerics.wrapped_normal_tuner import WrappedNormalTuner
 from tff_autotune_secagg.planning import optimal_wrap_probability
 from tff_autotune_secagg.planning import plan_modulus
 from tff_autotune_secagg.planning import predicted_nmse

@@ -120,9 +120,9 @@ class ResultsTest(parameterized.TestCase):
   def test_name_the_commit_that_made_them(self, path):
     rows = result_rows.ResultsFile(os.path.join(_ROOT, path)).rows()
     runs = {row['run']: row for row in rows if row['kind'] == 'run'}
-    self.assertNotEmpty(runs)
-    for run in runs.values():
-      self.assertIsNone(_fault(run), _fault(run))
+    self.assertNotEmpty(runs, path)
+    for name, run in runs.items():
+      self.assertIsNone(_fault(run), f'{path}: {name}')
     self.assertContainsSubset({row['run'] for row in rows}, set(runs))
 
   @parameterized.parameters(

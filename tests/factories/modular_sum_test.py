@@ -33,18 +33,6 @@ class ExactModularSumConformanceTest(
 
 
 class ExactModularSumTypeTest(absltest.TestCase):
-  def test_create_leaves_the_context_alone(self):
-    stack = tff.framework.get_context_stack()
-    before = stack.current
-    other = tff.framework.create_bare_context()
-    factory = modular_sum.ExactModularSumFactory(modulus=8)
-    factory.create(tff.TensorType(np.int32))
-    self.assertIs(stack.current, before)
-    with stack.install(other):
-      factory.create(tff.TensorType(np.int32))
-      self.assertIs(stack.current, other)
-    self.assertIs(stack.current, before)
-
   def test_signature(self):
     value_type = tff.TensorType(np.int64, [3])
     process = modular_sum.ExactModularSumFactory(modulus=257).create(value_type)

@@ -9,6 +9,7 @@ from absl.testing import parameterized
 import numpy as np
 
 from experiments.error_table import sum_simulation
+from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.numerics import modes
@@ -62,13 +63,13 @@ class ColdStartTest(parameterized.TestCase):
   ):
     simulation = _simulation(modulus, rounding, dim)
     rows, total = _clients(num_clients, dim)
-    errors = []
+    errors, second_bins = [], []
     for scale in _SCALES:
       simulation.reset()
       scaled = rows * np.float32(scale)
-      errors.append(
-        [simulation.run_round(scaled, total * scale).nmse for _ in range(4)]
-      )
+      found = [simulation.run_round(scaled, total * scale) for _ in range(4)]
+      errors.append([f.nmse for f in found])
+      second_bins.append(found[1].bin_size / scale)
     errors = np.array(errors)
     predicted = planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, rounding=rounding
@@ -78,12 +79,43 @@ class ColdStartTest(parameterized.TestCase):
     # Few wraps in 4096 entries make single rounds scatter by this factor.
     scatter = 1 + 5 * errors[:, 3:].std() / steady
     if predicted <= 0.05:
-      self.assertLess(errors[:, 1].max(), 4 * steady)
+      # The ladder tells the size to a quarter, mostly.
+      self.assertLess(errors[:, 1].max(), 1.5 * steady)
+      self._assert_errors_are_those_of_the_bins(
+        errors[::4, 1], second_bins[::4], total, modulus, num_clients, rounding
+      )
       self.assertLess(errors[:, 2].mean(), 1.25 * steady)
       self.assertLess(errors[:, 2].max(), 1.25 * scatter * steady)
     else:
       self.assertLess(errors[:, 3:].max(), 0.5)
     self.assertLess(abs(steady / predicted - 1), 0.15)
+
+  def _assert_errors_are_those_of_the_bins(
+    self, errors, bin_sizes, total, modulus, num_clients, rounding
+  ):
+    """The tuner's step: whatever bin it chose, its error is the one it has."""
+    z = stat_checks.z_for(len(errors))
+    energy = np.mean(total**2)
+    for error, bin_size in zip(errors, bin_sizes):
+      if rounding is _DITHER:
+        variance = num_clients / 12
+      else:
+        client_stddev_bins = np.sqrt(energy / num_clients) / bin_size
+        variance = num_clients * reference.stochastic_variance(
+          client_stddev_bins
+        )
+      expected, standard_error = (
+        part / energy
+        for part in reference.decoding_error(total, modulus, bin_size, variance)
+      )
+      self.assertTrue(stat_checks.is_near(error, expected, standard_error, z))
+      # Negative control: a third more of rounding is told apart.
+      other, _ = reference.decoding_error(
+        total, modulus, bin_size, 4 / 3 * variance
+      )
+      self.assertFalse(
+        stat_checks.is_near(error, other / energy, standard_error)
+      )
 
   def test_a_modulus_far_too_small_costs_no_more_than_the_round(self):
     simulation = _simulation(4)

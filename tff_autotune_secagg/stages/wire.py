@@ -15,7 +15,7 @@ class WireStage(stage.Stage):
 
   takes_integers = True
 
-  def __init__(self, specs, *, modulus, in_modulus):
+  def __init__(self, specs, *, modulus, in_modulus=None):
     """Initializes the stage.
 
     Args:
