@@ -108,7 +108,7 @@ class ClipStage(stage.Stage):
         target_share=_TARGET_SHARE,
         learning_rate=_LEARNING_RATE,
       )
-      is_told = tf.reduce_any(mean != 0.0)
+      is_told = tf.reduce_any(tf.not_equal(mean, 0.0))
       found = tf.clip_by_value(found, MIN_CLIP_NORM, MAX_CLIP_NORM)
       next_norm = tf.where(is_told, found, norm)
       share = tf.where(is_told, share, 0.0)
