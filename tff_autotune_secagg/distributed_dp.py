@@ -77,9 +77,9 @@ def distributed_dp_aggregator(
     the training loss, are exact sums outside of this.
 
   Args:
-    noise_multiplier: z, 1e-4 to 1000: the noise of a sum has a standard deviation of
-      z times the clip norm in every coordinate, as in the central Gaussian
-      mechanism.
+    noise_multiplier: z, 1e-4 to 1000: the noise of a sum has a standard
+      deviation of z times the clip norm in every coordinate, as in the central
+      Gaussian mechanism.
     min_clients: int in 2 .. 2**20: the fewest honest clients whose noise a
       released sum can hold. That is the threshold of the secure aggregation,
       below which no sum is unmasked, less the clients that may collude with the
@@ -138,8 +138,8 @@ def plan_distributed_dp_modulus(
 ) -> int:
   """Returns the smallest power of two with room for a noised sum.
 
-  Half a period is 4 standard deviations of a coordinate of the rotated sum: 6e-5
-  of the coordinates wrap. Wrapping costs accuracy, never privacy.
+  Half a period is 4 standard deviations of a coordinate of the rotated sum:
+  6e-5 of the coordinates wrap. Wrapping costs accuracy, never privacy.
 
   Args:
     num_clients: int of at least `min_clients`, the largest cohort.

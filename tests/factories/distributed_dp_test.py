@@ -141,7 +141,7 @@ class ModulusTest(parameterized.TestCase):
       num_clients=min_clients,
       noise_multiplier=1.0,
       min_clients=min_clients,
-      dim=dim,
+      dim=2**20,
       alignment=1.0,
     )
     self.assertEqual(found, modulus)

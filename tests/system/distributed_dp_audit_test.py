@@ -4,9 +4,9 @@
 
 All stages of the composition in one graph, as thousands of rounds through TFF's
 runtime take hours. The attacker knows all updates and the rotations, chose one
-update as long as the clip norm, and asks whether it was 0. The neighbours are
-those of the guarantee; with less noise than is stated the attack shows more than
-is claimed, which the control shows.
+update longer than the clip norm, and asks whether it was 0: the neighbours of
+the guarantee. With less noise than is stated the attack shows more than is
+claimed, which is the control.
 """
 
 import collections
