@@ -410,8 +410,8 @@ def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
 
 @_register(
   'distributed_dp',
-  'this package, with noise of the clients; an unweighted mean; min_clients and '
-  'modulus=auto are those of the round',
+  'this package, with noise of the clients; an unweighted mean; min_clients '
+  'are those of the round unless given',
   noise_multiplier=(_positive_float, 1.0),
   min_clients=(_int_or_auto, None),
   clip_norm=(_clip_norm, None),

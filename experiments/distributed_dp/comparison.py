@@ -3,11 +3,11 @@
 """Error of private means at equal privacy and equal bits.
 
 Each cell is one mean of clients that are all clipped. Its error is given as a
-multiple of what the central Gaussian mechanism of the same privacy has. Noise is
-larger than the sum here, and a sum that wraps around is not so much blurred as
-lost: 0 in its place would have the least squared error of all. So the error is
-that of the result divided by its gain, the factor by which the sum is found in
-it.
+multiple of what the central Gaussian mechanism of the same privacy has. Noise
+is larger than the sum here, and a sum that wraps around is not so much blurred
+as lost: 0 in its place would have the least squared error of all. So the error
+is that of the result divided by its gain, the factor by which the sum is found
+in it.
 """
 
 import dataclasses

@@ -48,8 +48,9 @@ class ClipStage(stage.Stage):
     self._budget = dict(
       noise_multiplier=noise_multiplier, count_stddev=count_stddev
     )
+    self._mode = collections.OrderedDict(adaptive_clip=int(self._adapts))
     self._settings = collections.OrderedDict(
-      adaptive_clip=int(self._adapts),
+      **self._mode,
       l2_norm_clip=0.0 if self._adapts else l2_norm_clip,
     )
 
@@ -73,11 +74,10 @@ class ClipStage(stage.Stage):
     check = state_guard.refuse_unless(
       is_sound, 'clip_norm', norm, OWNER, 'between 1e-15 and 1e15'
     )
-    settings = state_guard.assert_settings(
-      state['settings'], self._settings, OWNER
-    )
-    checks = [check, *settings.values()]
-    with tf.control_dependencies([c for c in checks if c is not None]):
+    # The kind of clip norm first: the others follow from it.
+    with tf.control_dependencies(self._check(state, self._mode)):
+      others = self._check(state, self._settings)
+    with tf.control_dependencies([*others, *filter(None, [check])]):
       return tf.identity(norm)
 
   def encode(self, leaves, parameters):
@@ -125,6 +125,11 @@ class ClipStage(stage.Stage):
   def nest_measurements(self, own, inner):
     """One level for all."""
     return collections.OrderedDict([*own.items(), *inner.items()])
+
+  def _check(self, state, settings):
+    """Returns tensors that exist if the state has these settings."""
+    checked = state_guard.assert_settings(state['settings'], settings, OWNER)
+    return list(checked.values())
 
   def _noise_multiplier(self):
     """Returns that of the update, z or z_u."""
