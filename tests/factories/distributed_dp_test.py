@@ -166,11 +166,11 @@ class ModulusTest(parameterized.TestCase):
   def test_no_modulus_is_an_error(self):
     with self.assertRaisesWithLiteralMatch(
       ValueError,
-      '`noise_multiplier` 0.1 is too small for 1000000 clients: their sum needs'
+      '`noise_multiplier` 0.1 is too small for 4000000 clients: their sum needs'
       ' a modulus of 31 bits, more than 30. Raise `noise_multiplier`.',
     ):
       distributed_dp.plan_modulus(
-        num_clients=1_000_000,
+        num_clients=4_000_000,
         noise_multiplier=0.1,
         min_clients=10_000,
         dim=1,
