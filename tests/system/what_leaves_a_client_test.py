@@ -71,7 +71,13 @@ def _from_clients(computation):
     parameter = type_signature.parameter
     if isinstance(parameter, tff.StructType):
       parameter = parameter[0]
-    leaving.append((name, str(parameter.member)))
+    members = [parameter.member]
+    # The signals of all stages travel in one sum, each a member of a tuple.
+    if name == 'federated_secure_sum':
+      members = [
+        member for _, member in tff.structure.iter_elements(members[0])
+      ]
+    leaving += [(name, str(member)) for member in members]
   return leaving
 
 
