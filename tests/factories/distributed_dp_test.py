@@ -83,6 +83,23 @@ class RoundTest(parameterized.TestCase):
       error += 0.02 * variance / stat_checks.Z
       self.assertTrue(stat_checks.is_near(spread, variance, error))
 
+  @parameterized.parameters(1, 2, 3)
+  def test_error_energy_is_that_of_tff_s_central_gaussian(self, seed):
+    rng = np.random.default_rng(seed)
+    values = list(rng.normal(size=[20, _DIM]).astype(np.float32))
+    wanted = sum(value / np.linalg.norm(value) for value in values)
+    theirs = tff.aggregators.DifferentiallyPrivateFactory.gaussian_fixed(
+      1.0, 20, 1.0
+    )
+    energies = []
+    for factory in (_factory(min_clients=20), theirs):
+      process = factory.create(tff.TensorType(np.float32, [_DIM]))
+      result = process.next(process.initialize(), values).result
+      energies.append(np.sum((20.0 * result - wanted) ** 2))
+    # Two variances of as many coordinates.
+    error = 2.0 / np.sqrt(_DIM)
+    self.assertTrue(stat_checks.is_near(energies[0] / energies[1], 1.0, error))
+
   def test_refused_round_keeps_the_clip_norm(self):
     process = _process(l2_norm_clip=None)
     state = process.initialize()
