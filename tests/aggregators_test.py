@@ -3,6 +3,7 @@
 """Tests of `aggregators`: the compositions, and that the parts nest freely."""
 
 import collections
+import warnings
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -17,6 +18,7 @@ from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import tuning
 
 setUpModule = factory_conformance.set_up_context
 
@@ -223,8 +225,7 @@ class NestingTest(absltest.TestCase):
         flatten.FlattenFactory(
           quantize_mod.QuantizeModFactory(
             modular_sum.ExactModularSumFactory(modulus=modulus),
-            modulus=modulus,
-            bin_size=0.001,
+            tuner=tuning.FixedBinSize(bin_size=0.001, modulus=modulus),
           )
         ),
         num_rotations=2,
@@ -249,6 +250,31 @@ class NestingTest(absltest.TestCase):
     )
 
 
+class FormerNameTest(parameterized.TestCase):
+  @parameterized.parameters(
+    aggregators.AutotunedSecureSumFactory,
+    aggregators.autotuned_secure_aggregator,
+  )
+  def test_num_repeats_warns_once_and_works(self, build):
+    with warnings.catch_warnings(record=True) as caught:
+      warnings.simplefilter('always', DeprecationWarning)
+      factory = build(modulus=256, num_repeats=3)
+      build(modulus=256, num_rotations=3)
+    (warning,) = [w for w in caught if '`num_repeats`' in str(w.message)]
+    self.assertEqual(
+      str(warning.message),
+      '`num_repeats` is now `num_rotations`; the old name will be removed in'
+      ' 0.2.',
+    )
+    self.assertEndsWith(warning.filename, 'aggregators_test.py')
+    if build is aggregators.AutotunedSecureSumFactory:
+      state = factory.create(_VECTOR).initialize()
+    else:
+      state = factory.create(_VECTOR, _FLOAT).initialize()
+      state = state['inner_agg']['value']
+    self.assertEqual(state['settings']['num_repeats'], 3)
+
+
 class ErrorTest(parameterized.TestCase):
   @parameterized.parameters('zeroing', 'clipping', 'weighted')
   def test_rejects_what_is_no_bool(self, name):
@@ -261,8 +287,8 @@ class ErrorTest(parameterized.TestCase):
     with self.assertRaisesRegex(
       ValueError,
       r'^`modulus` 4 is too small for `num_clients` 1000: the predicted error'
-      r' is [0-9.]+ of the energy of the sum, above 0\.\d+\. Raise `modulus` to'
-      r' \d+ or more, or lower `num_clients`\.$',
+      r' is [0-9.]+ of the squared norm of the sum, above 0\.\d+\. Raise'
+      r' `modulus` to \d+ or more, or lower `num_clients`\.$',
     ):
       aggregators.AutotunedSecureSumFactory(modulus=4, num_clients=1000)
     with self.assertRaisesRegex(

@@ -31,12 +31,12 @@ def centre(residue: int, modulus: int) -> int:
 _gauss_legendre = functools.lru_cache(np.polynomial.legendre.leggauss)
 
 
-def posterior_mean(x, spread: float):
+def posterior_mean(x, stddev: float):
   """E[u | u = x mod 1] for a normal u, summed over 12 deviations and more."""
   x = np.asarray(x, np.float64)
-  last = math.ceil(12 * spread) + 2
+  last = math.ceil(12 * stddev) + 2
   u = x[..., np.newaxis] + np.arange(-last, last + 1)
-  log_weight = -0.5 * (u / spread) ** 2
+  log_weight = -0.5 * (u / stddev) ** 2
   weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
   return np.sum(u * weight, axis=-1) / np.sum(weight, axis=-1)
 
@@ -71,21 +71,21 @@ def decoding_error(
   return float(np.mean(means)), math.sqrt(np.sum(variances)) / len(means)
 
 
-def stochastic_variance(spread: float) -> float:
+def stochastic_variance(stddev: float) -> float:
   """E f (1 - f) for the fraction f of a normal: variance of its rounding."""
-  top = 12 * spread
+  top = 12 * stddev
   edges = np.union1d(np.linspace(0, top, 40), np.arange(math.ceil(top)))
   nodes, weights = _gauss_legendre(16)
   widths = np.diff(edges)[:, np.newaxis] / 2
   z = edges[:-1, np.newaxis] + widths * (nodes + 1)
   fraction = z - np.floor(z)
-  density = stats.norm.pdf(z / spread) / spread
+  density = stats.norm.pdf(z / stddev) / stddev
   return 2 * float(
     np.sum(widths * weights * fraction * (1 - fraction) * density)
   )
 
 
-def shared_offset_moments(spread: float, num_offsets: int = 4000):
+def shared_offset_moments(stddev: float, num_offsets: int = 4000):
   """Moments of floor(z + u) for normal z and an offset u shared by clients.
 
   Returns:
@@ -93,19 +93,19 @@ def shared_offset_moments(spread: float, num_offsets: int = 4000):
     variance and covariance of the errors floor(z + u) - (u - 1/2) - z.
   """
   u = (np.arange(num_offsets) + 0.5) / num_offsets
-  top = math.ceil(12 * spread) + 2
+  top = math.ceil(12 * stddev) + 2
   j = np.arange(-top, top + 1)
-  edges = (j - u[:, np.newaxis]) / spread
-  inside = stats.norm.cdf(edges + 1 / spread) - stats.norm.cdf(edges)
+  edges = (j - u[:, np.newaxis]) / stddev
+  inside = stats.norm.cdf(edges + 1 / stddev) - stats.norm.cdf(edges)
   mean = inside @ j
   variance = np.mean(inside @ j**2)
   covariance = np.mean(mean**2)
   error_mean = mean - (u - 0.5)
   # E z floor(z + u) by parts: z phi(z) integrates to minus phi.
-  density = stats.norm.pdf(edges) - stats.norm.pdf(edges + 1 / spread)
-  product = spread * (density @ j)
+  density = stats.norm.pdf(edges) - stats.norm.pdf(edges + 1 / stddev)
+  product = stddev * (density @ j)
   second = inside @ j**2 - 2 * (u - 0.5) * mean + (u - 0.5) ** 2
-  error_variance = np.mean(second + spread**2 - 2 * product)
+  error_variance = np.mean(second + stddev**2 - 2 * product)
   return variance, covariance, error_variance, np.mean(error_mean**2)
 
 

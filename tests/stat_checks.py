@@ -27,7 +27,7 @@ def z_for(num_comparisons: int) -> float:
 
 
 def mean_error(stddev: float, num_samples: int) -> float:
-  """Standard error of the mean of independent samples of that spread."""
+  """Standard error of the mean of independent samples of that deviation."""
   return stddev / math.sqrt(num_samples)
 
 
@@ -40,8 +40,8 @@ def variance_error(
   variance: float, num_samples: int, excess_kurtosis: float = 0.0
 ) -> float:
   """Standard error of the unbiased sample variance (0 excess is the normal)."""
-  spread = excess_kurtosis + 2.0 * num_samples / (num_samples - 1)
-  return variance * math.sqrt(spread / num_samples)
+  relative = excess_kurtosis + 2.0 * num_samples / (num_samples - 1)
+  return variance * math.sqrt(relative / num_samples)
 
 
 def stddev_error(

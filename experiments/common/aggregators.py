@@ -466,12 +466,10 @@ def _rotated_quantization(info: Round, bits) -> Built:
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
   factory = baseline_factories.KashinFactory(
     autotune.QuantizeModFactory(
-      autotune.ModularSecureSumFactory(modulus=modulus),
-      modulus=modulus,
-      bin_size=autotune.WrappedNormalTuner(
+      autotune.ExactModularSumFactory(modulus=modulus),
+      tuner=autotune.WrappedNormalTuner(
         modulus=modulus, wrap_probability=wrap_probability
       ),
-      decoding=autotune.Decoding.POSTERIOR_MEAN,
     ),
     seed=info.seed,
   )
@@ -496,7 +494,7 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
   rounding=(_one_of('stochastic', 'dither'), 'stochastic'),
   decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
   zeroing=(_boolean, True),
-  num_repeats=(int, 1),
+  num_rotations=(int, 1),
   drift=(_positive_float, 0.1),
 )
 def _autotuned(
@@ -506,7 +504,7 @@ def _autotuned(
   rounding,
   decoding,
   zeroing,
-  num_repeats,
+  num_rotations,
   drift,
 ) -> Built:
   factory = autotune.autotuned_secure_aggregator(
@@ -515,7 +513,7 @@ def _autotuned(
     rounding=autotune.Rounding(rounding),
     decoding=autotune.Decoding(decoding),
     zeroing=zeroing,
-    num_repeats=num_repeats,
+    num_rotations=num_rotations,
     drift=drift,
     weighted=info.weighted,
     seed=info.seed,

@@ -384,60 +384,6 @@ class TunerTest(absltest.TestCase):
       self.assertLess(output.measurements['predicted_nmse'], 0.01)
 
 
-class _SixteenthTuner(tuning.Tuner):
-  """A tuner in ten lines: bins of a sixteenth of the last sum's deviation."""
-
-  def initial_state(self):
-    return collections.OrderedDict(bin=tf.constant(1e-3))
-
-  def bin_sizes(self, state):
-    return tf.fill([stripes.NUM_STRIPES], state['bin'])
-
-  def reported_bin_size(self, state):
-    return state['bin']
-
-  def next_state(self, state, fitted, num_clients):
-    size = tf.cast(fitted.sum_stddev / 16, tf.float32)
-    return collections.OrderedDict(bin=tf.where(size > 0, size, state['bin']))
-
-
-class TunerOfAUserTest(parameterized.TestCase):
-  @parameterized.parameters(modes.Rounding.STOCHASTIC, _DITHER)
-  def test_sets_the_bins_of_every_round(self, rounding):
-    tuner = _SixteenthTuner(modulus=2**12, rounding=rounding)
-    process = _factory(tuner, seed=1).create(tff.TensorType(np.float32, [_DIM]))
-    state_type = process.initialize.type_signature.result.member
-    self.assertEqual(
-      state_type['tuner'], tff.to_type(collections.OrderedDict(bin=np.float32))
-    )
-    rng = np.random.default_rng(2)
-    state = process.initialize()
-    bin_size = 1e-3
-    for scale in (0.1, 1.0, 10.0, 0.0):
-      values = (scale * rng.standard_normal([5, _DIM])).astype(np.float32)
-      output = process.next(state, list(values))
-      state, found = output.state, output.measurements
-      self.assertAlmostEqual(found['bin_size'] / bin_size, 1.0, places=6)
-      self.assertFalse(found['calibrating'])
-      total = values.sum(axis=0)
-      if not scale:
-        np.testing.assert_array_equal(output.result, total)
-        break
-      # Where half a period is at least 12 standard deviations, nothing wraps.
-      variance = 1 / 12 if rounding is _DITHER else 1 / 6
-      expected = 5 * variance * bin_size**2
-      tolerance = stat_checks.Z * stat_checks.variance_error(expected, _DIM)
-      error = np.mean((output.result - total) ** 2)
-      # The posterior mean shrinks by the noise's share, which is small.
-      self.assertLess(abs(error / expected - 1), tolerance / expected + 0.01)
-      bin_size = float(state['tuner']['bin'])
-      # The fit's standard error, and float32.
-      ratio = 16 * bin_size / np.std(total)
-      self.assertLess(abs(ratio - 1), stat_checks.Z / np.sqrt(2 * _DIM))
-    # A round of zeros says nothing of the size.
-    self.assertEqual(state['tuner']['bin'], np.float32(bin_size))
-
-
 class LostRoundTest(parameterized.TestCase):
   @parameterized.parameters(modes.Rounding.STOCHASTIC, _DITHER)
   def test_a_fixed_bin_size_stays_centred_and_unbiased_when_blind(
@@ -527,16 +473,16 @@ class FormerArgumentsTest(parameterized.TestCase):
     tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=16)
     for options, message in (
       (
-        dict(modulus=256),
+        dict(modulus=256, decoding=_POSTERIOR),
         '`bin_size.modulus` must equal `modulus`, found 16 and 256.',
       ),
       (
-        dict(modulus=16, rounding=_DITHER),
+        dict(modulus=16, rounding=_DITHER, decoding=_POSTERIOR),
         '`bin_size.rounding` must equal'
         ' `rounding`, found Rounding.STOCHASTIC and Rounding.DITHER.',
       ),
       (
-        dict(modulus=16),
+        dict(modulus=16, decoding=modes.Decoding.CENTRED),
         '`bin_size.decoding` must equal `decoding`, found'
         ' Decoding.POSTERIOR_MEAN and Decoding.CENTRED.',
       ),

@@ -315,8 +315,9 @@ class BadArgumentsTest(parameterized.TestCase):
 
   def test_a_tuner_for_another_process_is_refused(self):
     # With the former arguments, which give each setting twice.
+    centred = autotune.Decoding.CENTRED
     for options, name in (
-      (dict(modulus=16), 'modulus'),
+      (dict(modulus=16, decoding=centred), 'modulus'),
       (dict(modulus=256, rounding=autotune.Rounding.DITHER), 'rounding'),
       (dict(modulus=256), 'decoding'),
     ):
@@ -332,6 +333,8 @@ class BadArgumentsTest(parameterized.TestCase):
           _INNER,
           modulus=256,
           bin_size=autotune.WrappedNormalTuner(**options),
+          rounding=autotune.Rounding.STOCHASTIC,
+          decoding=centred,
         )
 
   def test_the_smallest_and_largest_values_are_taken(self):

@@ -192,7 +192,7 @@ class TwoWorkersTest(parameterized.TestCase):
     num_clients, dim, bin_size = 4, 2**12, 0.5
     _set_context()
     process = tff_autotune_secagg.QuantizeModFactory(
-      tff_autotune_secagg.ModularSecureSumFactory(modulus=2**10),
+      tff_autotune_secagg.ExactModularSumFactory(modulus=2**10),
       modulus=2**10,
       bin_size=bin_size,
     ).create(tff.types.TensorType(np.float32, [dim]))

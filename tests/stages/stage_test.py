@@ -42,7 +42,7 @@ _STAGES = (
     _FLOATS,
   ),
   ('weigh', weigh.WeighStage, dict(is_weighted=False), _FLOATS),
-  ('wire', wire.WireStage, dict(modulus=1000), _INTEGERS),
+  ('wire', wire.WireStage, dict(modulus=1000, in_modulus=None), _INTEGERS),
 )
 
 

@@ -67,7 +67,9 @@ def _round(tuner, state, values, seed):
     residues += encoded.numpy()
     for name in counts:
       counts[name] += int(found[name])
-  return codec.decode(
+  # Traced, since a bisection that runs operation by operation takes seconds.
+  decode = tf.function(codec.decode, autograph=False)
+  return decode(
     [tf.constant(residues % tuner.modulus, tf.int32)],
     tf.nest.map_structure(tf.constant, counts),
     state,
@@ -103,7 +105,7 @@ class EncodingProperties(absltest.TestCase):
     self.assertBetween(residues.min(), 0, modulus - 1)
     self.assertBetween(residues.max(), 0, modulus - 1)
 
-  @_cases()
+  @_cases(15)
   @hypothesis.given(
     _MODULI, st.integers(1, 40), st.integers(1, 30), _SEEDS, _ROUNDINGS
   )
@@ -159,11 +161,11 @@ class TunerProperties(absltest.TestCase):
       )
       self.assertTrue(np.all(np.isfinite(result)))
       for part in measured.values():
-        self.assertTrue(np.isfinite(part) and part >= 0)
+        self.assertTrue(np.isfinite(part) and float(part) >= 0)
       self.assertTrue(np.isfinite(state['bin_size']))
       self.assertGreater(state['bin_size'], 0)
       if not num_clients:
-        self.assertEqual(state, before)
+        tf.nest.map_structure(np.testing.assert_array_equal, state, before)
       if measured['blind'] or measured['zero_sum']:
         self.assertEqual(state['bin_size'], before['bin_size'])
 

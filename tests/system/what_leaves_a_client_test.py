@@ -42,10 +42,12 @@ _TO_CLIENTS = {'federated_broadcast'}
 
 _RESIDUES = ('federated_secure_modular_sum', f'int32[{_PADDED}]')
 _WIDE_RESIDUES = ('federated_secure_modular_sum', f'int64[{_PADDED}]')
-_COUNTS = ('federated_secure_sum', '<contributing=int32,rejected=int32>')
-_WEIGHT = (
+# The signals of all stages are one secure sum.
+_COUNTS = ('federated_secure_sum', '<<contributing=int32,rejected=int32>>')
+_WEIGHT_AND_COUNTS = (
   'federated_secure_sum',
-  '<whole=int64,fraction=int64,rejected=int32>',
+  '<<whole=int64,fraction=int64,rejected=int32>,'
+  '<contributing=int32,rejected=int32>>',
 )
 
 
@@ -119,14 +121,14 @@ class WhatLeavesAClientTest(parameterized.TestCase):
   def test_mean_adds_the_weight_and_one_count(self, weighted):
     process = _ready_process(zeroing=False, weighted=weighted)
     self.assertCountEqual(
-      _from_clients(process.next), [_RESIDUES, _COUNTS, _WEIGHT]
+      _from_clients(process.next), [_RESIDUES, _WEIGHT_AND_COUNTS]
     )
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
 
   def test_zeroing_and_clipping_add_two_signals_each(self):
     process = _ready_process(zeroing=True, clipping=True)
     leaving = _from_clients(process.next)
-    for expected in (_RESIDUES, _COUNTS, _WEIGHT):
+    for expected in (_RESIDUES, _WEIGHT_AND_COUNTS):
       leaving.remove(expected)
     # TFF's secure sum of one signal counts clients, and those above and below
     # its range as well. A quantile's signal is a pair, the other a count.

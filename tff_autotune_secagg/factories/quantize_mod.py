@@ -10,7 +10,6 @@ import tensorflow_federated as tff
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import value_types
-from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import tuning
 from tff_autotune_secagg.numerics import wrapped_normal_tuner
 from tff_autotune_secagg.stages import quantize
@@ -111,10 +110,7 @@ def _tuner_of_former_arguments(tuner, former):
     DeprecationWarning,
     stacklevel=3,
   )
-  options = dict(
-    dict(rounding=modes.Rounding.STOCHASTIC, decoding=modes.Decoding.CENTRED),
-    **former,
-  )
+  options = dict(former)
   bin_size = options.pop('bin_size')
   if not isinstance(bin_size, wrapped_normal_tuner.WrappedNormalTuner):
     return tuning.FixedBinSize(bin_size=bin_size, **options)

@@ -43,6 +43,14 @@ def _nmse(result, values):
   return np.sum((result - wanted) ** 2) / np.sum(wanted**2)
 
 
+class _DecodesCentred(autotune.WrappedNormalTuner):
+  """Has bin sizes that are meant for the posterior mean."""
+
+  @property
+  def decoding(self):
+    return autotune.Decoding.CENTRED
+
+
 class ParseTest(parameterized.TestCase):
   def test_settings_and_defaults(self):
     scheme = aggregators.parse('autotuned:modulus=16,wrap_probability=0.01')
@@ -60,7 +68,7 @@ class ParseTest(parameterized.TestCase):
       'modulus',
       'wrap_probability',
       'zeroing',
-      'num_repeats',
+      'num_rotations',
       'drift',
     ):
       self.assertEqual(settings[name], arguments[name].default, name)
@@ -331,10 +339,8 @@ class ErrorTest(parameterized.TestCase):
     # The negative control: what Kashin coefficients were once decoded with.
     factory = baseline_factories.KashinFactory(
       autotune.QuantizeModFactory(
-        autotune.ModularSecureSumFactory(modulus=4),
-        modulus=4,
-        bin_size=autotune.WrappedNormalTuner(modulus=4),
-        decoding=autotune.Decoding.CENTRED,
+        autotune.ExactModularSumFactory(modulus=4),
+        tuner=_DecodesCentred(modulus=4),
       ),
       seed=7,
     )

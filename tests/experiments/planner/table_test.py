@@ -91,8 +91,8 @@ class BinaryTest(absltest.TestCase):
     self.assertIn('5,000 values, 1,000 clients', text)
     found = re.search(
       r'^`modulus` 16 is too small for `num_clients` 1000: the predicted error'
-      r' is 0\.99 of the energy of the sum, above 0\.5\. Raise `modulus` to'
-      r' (\d+) or more, or lower `num_clients`\.$',
+      r' is 0\.99 of the squared norm of the sum, above 0\.5\. Raise'
+      r' `modulus` to (\d+) or more, or lower `num_clients`\.$',
       text,
       re.MULTILINE,
     )

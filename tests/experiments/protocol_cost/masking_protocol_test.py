@@ -18,8 +18,9 @@ from experiments.protocol_cost import masking_protocol
 from tests import factory_conformance
 from tests import stat_checks
 from tff_autotune_secagg.factories import modular_sum
-from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import rotation
+from tff_autotune_secagg.numerics import stripes
 
 setUpModule = factory_conformance.set_up_context
 
@@ -36,11 +37,11 @@ def _encoded(modulus):
   """Residues of seven clients, by the package's own rotation and encoder."""
   rng = np.random.default_rng(modulus)
   spread = max(modulus, 16) / 8 / np.sqrt(_NUM_CLIENTS)  # Bins.
-  bins = tf.ones([quantization.NUM_STRIPES])
+  bins = tf.ones([stripes.NUM_STRIPES])
   residues = []
   for index in range(_NUM_CLIENTS):
     vector = tf.constant(spread * rng.normal(size=_DIM), tf.float32)
-    rotated = hadamard.rotate(vector, tf.constant([1, 2], tf.int64))
+    rotated = rotation.rotate(vector, tf.constant([1, 2], tf.int64))
     seed = tf.constant([modulus, index], tf.int64)
     encoded = quantization.encode(rotated, bins, seed, modulus=modulus)
     residues.append(encoded.numpy())
@@ -71,7 +72,7 @@ class MaskedSumTest(parameterized.TestCase):
   def test_unmasked_sum_is_the_modular_sum_of_tff_bit_for_bit(self, modulus):
     residues = _encoded(modulus)
     outcome = _run(modulus)
-    factory = modular_sum.ModularSecureSumFactory(modulus=modulus)
+    factory = modular_sum.ExactModularSumFactory(modulus=modulus)
     process = factory.create(tff.TensorType(np.int32, residues[0].shape))
     output = process.next(process.initialize(), residues)
     np.testing.assert_array_equal(outcome.total, output.result)
