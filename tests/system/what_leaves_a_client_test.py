@@ -73,13 +73,7 @@ def _from_clients(computation):
     parameter = type_signature.parameter
     if isinstance(parameter, tff.StructType):
       parameter = parameter[0]
-    members = [parameter.member]
-    # The signals of all stages travel in one sum, each a member of a tuple.
-    if name == 'federated_secure_sum':
-      members = [
-        member for _, member in tff.structure.iter_elements(members[0])
-      ]
-    leaving += [(name, str(member)) for member in members]
+    leaving.append((name, str(parameter.member)))
   return leaving
 
 
@@ -147,7 +141,7 @@ class WhatLeavesAClientTest(parameterized.TestCase):
     ).create(_VALUE_TYPE)
     self.assertCountEqual(
       _from_clients(process.next),
-      [_RESIDUES, ('federated_secure_sum', '<num_clients=int32>')],
+      [_RESIDUES, ('federated_secure_sum', '<<num_clients=int32>>')],
     )
     # The clip norm and the rotation's seed; the modulus is TFF's.
     self.assertCountEqual(
