@@ -38,7 +38,11 @@ def draw(rows, title=''):
       panel.plot(bits, errors, marker='os'[index], label=scheme, **style)
     panel.axhline(1.0, color='gray', linewidth=1, label=comparison.CENTRAL)
     panel.set(
-      title=f'clients: {cohort}', xlabel='bits per coordinate', yscale='log'
+      title=f'clients: {cohort}',
+      xlabel='bits per coordinate',
+      yscale='log',
+      # Above, next to nothing of the sum is left.
+      ylim=(0.7, 30.0),
     )
     panel.grid(alpha=0.3)
   axes[0, 0].set_ylabel("error energy / central Gaussian's")
