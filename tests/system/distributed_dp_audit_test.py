@@ -148,7 +148,8 @@ class AuditTest(parameterized.TestCase):
     rounds = _Rounds(adapts=adapts, multiplier=_MULTIPLIER)
     shown = _epsilon_shown(rounds, seed)
     self.assertLess(shown, _epsilon_claimed())
-    self.assertGreater(shown, 0.4 * _epsilon_claimed())
+    # What 3,000 rounds can show at this confidence: about 1.0 of 2.7.
+    self.assertGreater(shown, 0.25 * _epsilon_claimed())
 
   @parameterized.product(seed=[1, 2, 3], adapts=[False, True])
   def test_control_a_third_of_the_noise_is_found_out(self, seed, adapts):
