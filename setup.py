@@ -55,6 +55,7 @@ setuptools.setup(
   install_requires=[
     'absl-py',
     'dm-tree',
+    'dp-accounting',
     'grpcio',
     'numpy',
     'scipy',
@@ -64,6 +65,13 @@ setuptools.setup(
   ],
   extras_require={
     'experiments': [*_EXPERIMENTS, 'tqdm'],
-    'test': ['cryptography', 'hypothesis', 'pytest', *_EXPERIMENTS, 'tqdm'],
+    'test': [
+      'cryptography',
+      'hypothesis',
+      'mpmath',
+      'pytest',
+      *_EXPERIMENTS,
+      'tqdm',
+    ],
   },
 )

@@ -44,6 +44,10 @@ from tff_autotune_secagg.aggregators import autotuned_secure_aggregator
 from tff_autotune_secagg.aggregators import AutotunedSecureSumFactory
 from tff_autotune_secagg.checkpoints import check_state
 from tff_autotune_secagg.checkpoints import load_latest_state
+from tff_autotune_secagg.distributed_dp import distributed_dp_aggregator
+from tff_autotune_secagg.distributed_dp import distributed_dp_epsilon
+from tff_autotune_secagg.distributed_dp import distributed_dp_event
+from tff_autotune_secagg.distributed_dp import plan_distributed_dp_modulus
 from tff_autotune_secagg.factories.encoding_stage import (
   QuantizeModEncodingStage,
 )
@@ -79,8 +83,12 @@ __all__ = [
   '__version__',
   'autotuned_secure_aggregator',
   'check_state',
+  'distributed_dp_aggregator',
+  'distributed_dp_epsilon',
+  'distributed_dp_event',
   'load_latest_state',
   'optimal_wrap_probability',
+  'plan_distributed_dp_modulus',
   'plan_modulus',
   'predicted_nmse',
   'simulation',

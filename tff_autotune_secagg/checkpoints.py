@@ -84,7 +84,9 @@ def _leaves(state: Any) -> Dict[str, np.ndarray]:
 def _check_like(wanted_state, state):
   """Raises ValueError unless the states agree in all that is not learned."""
   wanted, found = _leaves(wanted_state), _leaves(state)
-  for path in sorted(wanted.keys() & found.keys()):
+  # The outermost settings first: those of the parts inside follow from them.
+  shared = sorted(wanted.keys() & found.keys())
+  for path in sorted(shared, key=lambda path: path.count('/')):
     *parents, name = path.split('/')
     if parents and parents[-1] == 'settings':
       if wanted[path] != found[path]:

@@ -137,6 +137,21 @@ def _positive_float(text: str) -> float:
   return value
 
 
+def _nonnegative_float(text: str) -> float:
+  value = float(text)
+  if not 0 <= value < math.inf:
+    raise ValueError('0 or a positive number')
+  return value
+
+
+def _int_or_auto(text: str) -> Optional[int]:
+  return None if text == 'auto' else int(text)
+
+
+def _clip_norm(text: str) -> Optional[float]:
+  return None if text == 'auto' else _positive_float(text)
+
+
 def _probability(text: str) -> Optional[float]:
   if text == 'auto':
     return None
@@ -160,6 +175,9 @@ _RULES = {
   int: 'an int',
   _boolean: 'true or false',
   _positive_float: 'a positive number',
+  _nonnegative_float: '0 or a positive number',
+  _int_or_auto: 'auto or an int',
+  _clip_norm: 'auto or a positive number',
   _probability: 'auto or a number between 0 and 1',
 }
 
@@ -349,15 +367,19 @@ def _allow_deep_computations():
 
 @_register(
   'ddp_secure_aggregator',
-  'tff.learning.ddp_secure_aggregator without noise; an unweighted mean',
+  'tff.learning.ddp_secure_aggregator, by default without noise; an unweighted '
+  'mean',
   bits=(int, 20),
   zeroing=(_boolean, True),
+  noise_multiplier=(_nonnegative_float, 0.0),
 )
-def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
+def _ddp_secure_aggregator(
+  info: Round, bits, zeroing, noise_multiplier
+) -> Built:
   _check_bits('ddp_secure_aggregator', bits, info.num_clients, num_levels=1)
   _allow_deep_computations()
   factory = tff.learning.ddp_secure_aggregator(
-    noise_multiplier=0.0,
+    noise_multiplier=noise_multiplier,
     expected_clients_per_round=info.num_clients,
     bits=bits,
     zeroing=zeroing,
@@ -365,6 +387,55 @@ def _ddp_secure_aggregator(info: Round, bits, zeroing) -> Built:
   # One rotation of the whole update, padded to a power of two.
   padded = 2 ** (info.num_values - 1).bit_length()
   return Built(factory, bits, _payload_bytes(bits, padded), secure=True)
+
+
+@_register(
+  'central_dp',
+  'tff.aggregators.DifferentiallyPrivateFactory: Gaussian noise of the server, '
+  'updates in the clear; an unweighted mean',
+  noise_multiplier=(_positive_float, 1.0),
+  clip_norm=(_clip_norm, None),
+)
+def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
+  of = tff.aggregators.DifferentiallyPrivateFactory
+  if clip_norm is None:
+    # The first clip norm and its steps are those of `distributed_dp`.
+    factory = of.gaussian_adaptive(
+      noise_multiplier, info.num_clients, initial_l2_norm_clip=0.1
+    )
+  else:
+    factory = of.gaussian_fixed(noise_multiplier, info.num_clients, clip_norm)
+  return Built(factory, 32, _payload_bytes(32, info.num_values), secure=False)
+
+
+@_register(
+  'distributed_dp',
+  'this package, with noise of the clients; an unweighted mean; min_clients '
+  'are those of the round unless given',
+  noise_multiplier=(_positive_float, 1.0),
+  min_clients=(_int_or_auto, None),
+  clip_norm=(_clip_norm, None),
+  modulus=(_int_or_auto, None),
+)
+def _distributed_dp(
+  info: Round, noise_multiplier, min_clients, clip_norm, modulus
+) -> Built:
+  noise = dict(
+    noise_multiplier=noise_multiplier,
+    min_clients=min_clients or info.num_clients,
+  )
+  if modulus is None:
+    modulus = autotune.plan_distributed_dp_modulus(
+      num_clients=info.num_clients, dim=info.num_values, **noise
+    )
+  factory = autotune.distributed_dp_aggregator(
+    l2_norm_clip=clip_norm, modulus=modulus, seed=info.seed, **noise
+  )
+  bits = num_bits(modulus)
+  # A coordinate for the clip bit, if the norm adapts.
+  dim = max(info.num_values + (clip_norm is None), autotune.aggregators.MIN_DIM)
+  num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
+  return Built(factory, bits, num_bytes, secure=True)
 
 
 @_register(

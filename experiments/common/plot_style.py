@@ -183,6 +183,8 @@ _FAMILIES = (
   ('ddp_secure_aggregator', 'TFF ddp_secure_aggregator, no noise', 'P'),
   ('rotated_quantization', 'rotated quantization (not secure)', 'X'),
   ('kashin', 'Kashin coefficients, same fit', '*'),
+  ('distributed_dp', 'this package, private', 'p'),
+  ('central_dp', 'central Gaussian (not secure)', 'h'),
 )
 # The same colour as without, but hollow.
 _DITHERED = ' with dither'

@@ -21,6 +21,7 @@ import experiments
 from experiments.benchmark import timing
 from experiments.common import result_rows
 from experiments.common import sweep
+from experiments.distributed_dp import plot as plot_distributed_dp
 from experiments.error_table import plot as plot_error_table
 from experiments.mean_estimation import plot as plot_mean_estimation
 from experiments.mean_estimation import run as run_mean_estimation
@@ -228,6 +229,36 @@ class SmokeTest(absltest.TestCase):
     )
     self.assertEqual(status, 0)
     self.assertTrue(_is_picture(picture))
+
+  def test_distributed_dp_and_its_figure(self):
+    folder = self.create_tempdir().full_path
+    output = os.path.join(folder, 'rows.jsonl')
+    process = _popen(
+      'distributed_dp.run',
+      folder,
+      '--cohorts=5',
+      '--dim=1024',
+      '--this_bits=6',
+      '--tff_bits=5,16',
+      f'--output={output}',
+    )
+    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+    self.assertLen(_read(folder, 'out').splitlines(), 5)
+    self.assertLen(result_rows.read(output), 4)
+    picture = os.path.join(folder, 'errors.png')
+    status = binary_runner.run_main(
+      plot_distributed_dp, f'--results={output}', f'--output={picture}'
+    )
+    self.assertEqual(status, 0)
+    self.assertTrue(_is_picture(picture))
+
+  def test_private_planner(self):
+    folder = self.create_tempdir().full_path
+    process = _popen(
+      'planner.run_private', folder, '--num_values=1000', '--num_rounds=1,5'
+    )
+    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
+    self.assertIn('T=5', _read(folder, 'out'))
 
   def test_protocol_cost(self):
     folder = self.create_tempdir().full_path

@@ -44,6 +44,13 @@ _ROTATIONS = (_NOT_INT, (0, -1, 9, 10**400))
 _ENUM = (_NOT_ENUM, ())
 _BOOL = (_NOT_BOOL, ())
 _INNER_FACTORY = (_NOT_UNWEIGHTED, ())
+_NOISE_MULTIPLIER = (
+  _NOT_FLOAT,
+  (0, 0.0, -1.0, 1e-5, 1001, 10**400) + _NOT_FINITE,
+)
+_MIN_CLIENTS = (_NOT_INT, (1, 0, -5, 2**20 + 1, 10**400))
+_NUM_ROUNDS = (_NOT_INT, (0, -1, 10**400))
+_FUNCTION = ((3, 'seed', [len]), ())
 
 _TUNING = dict(
   wrap_probability=_WRAP_PROBABILITY,
@@ -145,6 +152,45 @@ _CALLABLES = {
     dict(),
     dict(_AGGREGATOR, zeroing=_BOOL, clipping=_BOOL, weighted=_BOOL),
   ),
+  'distributed_dp_aggregator': (
+    autotune.distributed_dp_aggregator,
+    dict(noise_multiplier=1.0, min_clients=10),
+    dict(
+      noise_multiplier=_NOISE_MULTIPLIER,
+      min_clients=_MIN_CLIENTS,
+      l2_norm_clip=(
+        tuple(v for v in _NOT_FLOAT if v is not None),
+        (0, 0.0, -1.0, 1e-16, 1e16, 10**400) + _NOT_FINITE,
+      ),
+      modulus=(tuple(v for v in _NOT_INT if v is not None), _MODULUS[1]),
+      seed=_SEED,
+      client_seed_fn=_FUNCTION,
+    ),
+  ),
+  'distributed_dp_epsilon': (
+    autotune.distributed_dp_epsilon,
+    dict(
+      noise_multiplier=1.0, min_clients=10, num_rounds=5, dim=100, delta=1e-5
+    ),
+    dict(
+      noise_multiplier=_NOISE_MULTIPLIER,
+      min_clients=_MIN_CLIENTS,
+      num_rounds=_NUM_ROUNDS,
+      dim=_COUNT,
+      delta=(_NOT_FLOAT, (0, 1, 1.5, -0.1, 10**400) + _NOT_FINITE),
+      gaussian_epsilon_fn=_FUNCTION,
+    ),
+  ),
+  'distributed_dp_event': (
+    autotune.distributed_dp_event,
+    dict(noise_multiplier=1.0, min_clients=10, num_rounds=5, dim=100),
+    dict(
+      noise_multiplier=_NOISE_MULTIPLIER,
+      min_clients=_MIN_CLIENTS,
+      num_rounds=_NUM_ROUNDS,
+      dim=_COUNT,
+    ),
+  ),
   'optimal_wrap_probability': (
     autotune.optimal_wrap_probability,
     dict(num_clients=10, modulus=256),
@@ -162,6 +208,17 @@ _CALLABLES = {
     dict(
       modulus=_MODULUS,
       bin_size=(_NOT_FLOAT, (0, 0.0, -1.0, 10**400) + _NOT_FINITE),
+    ),
+  ),
+  'plan_distributed_dp_modulus': (
+    autotune.plan_distributed_dp_modulus,
+    dict(num_clients=10, noise_multiplier=1.0, min_clients=10, dim=100),
+    dict(
+      num_clients=(_NOT_INT, (9, 0, -1)),
+      noise_multiplier=_NOISE_MULTIPLIER,
+      min_clients=_MIN_CLIENTS,
+      dim=_COUNT,
+      alignment=(_NOT_FLOAT, (-0.1, 1.1, 10**400) + _NOT_FINITE),
     ),
   ),
   'plan_modulus': (

@@ -35,11 +35,14 @@ _FOREIGN = frozenset(
     'EncoderComposer',  # TensorFlow Model Optimization.
     '__del__',
     'absl.testing',
+    'add_debug_measurements',  # `tff.learning`.
     'client_optimizer_fn',
     'ensurepip',
+    'get_epsilon',  # Accountants of `dp_accounting`.
     'jax',
     'jaxlib',
     'make',
+    'metrics_aggregator',  # TFF's builders.
     'model_fn',
     'pip',
     'python3',

@@ -152,6 +152,7 @@ class DependencyTest(absltest.TestCase):
   def test_every_foreign_import_is_required_by_the_package(self):
     distributions = {
       'absl': 'absl-py',
+      'dp_accounting': 'dp-accounting',
       'grpc': 'grpcio',
       'numpy': 'numpy',
       'scipy': 'scipy',

@@ -36,6 +36,15 @@ class SettingsTest(absltest.TestCase):
       ):
         _assert_settings(state)
 
+  def test_floats_are_told_apart_to_the_last_bit(self):
+    settings = collections.OrderedDict(noise_multiplier=0.1)
+    state = state_guard.as_state(settings)
+    self.assertEqual(state['noise_multiplier'].dtype, tf.float64)
+    state_guard.assert_settings(state, settings, 'Factory')
+    other = dict(noise_multiplier=0.1 + 2**-56)
+    with self.assertRaises(tf.errors.InvalidArgumentError):
+      state_guard.assert_settings(state, other, 'Factory')
+
 
 if __name__ == '__main__':
   absltest.main()

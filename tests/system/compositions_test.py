@@ -86,6 +86,16 @@ class DepthTest(parameterized.TestCase):
     theirs = tff.learning.secure_aggregator(zeroing=False, clipping=False)
     self.assertLessEqual(_depth_of(build()), _depth_of(theirs))
 
+  def test_distributed_dp_is_not_deeper_than_tff(self):
+    theirs = tff.learning.ddp_secure_aggregator(
+      noise_multiplier=1.0, expected_clients_per_round=10
+    )
+    for l2_norm_clip in (1.0, None):
+      ours = autotune.distributed_dp_aggregator(
+        noise_multiplier=1.0, min_clients=10, l2_norm_clip=l2_norm_clip
+      )
+      self.assertLess(_depth_of(ours), _depth_of(theirs))
+
   def test_depth_counts_what_the_parser_counts(self):
     value = tff.to_type(np.float32)
     depths = []

@@ -134,6 +134,21 @@ class WhatLeavesAClientTest(parameterized.TestCase):
     self.assertCountEqual(members, ['<int64,int64>'] * 2 + ['int32'] * 14)
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
 
+  @parameterized.named_parameters(('fixed_clip', 1.0), ('adaptive_clip', None))
+  def test_distributed_dp_sends_residues_and_a_one(self, l2_norm_clip):
+    process = autotune.distributed_dp_aggregator(
+      noise_multiplier=1.0, min_clients=10, l2_norm_clip=l2_norm_clip
+    ).create(_VALUE_TYPE)
+    self.assertCountEqual(
+      _from_clients(process.next),
+      [_RESIDUES, ('federated_secure_sum', '<<num_clients=int32>>')],
+    )
+    # The clip norm and the rotation's seed; the modulus is TFF's.
+    self.assertCountEqual(
+      _to_clients(process.next), ['<<>,float32,int64[2],<>,<>>', 'int32']
+    )
+    tff.test.assert_not_contains_unsecure_aggregation(process.next)
+
   def test_clients_receive_the_round_seeds_and_the_bin_sizes(self):
     process = _sum_process(2**8, autotune.Rounding.STOCHASTIC)
     # Nothing for the vector, the rotation's seed, the bin sizes with the

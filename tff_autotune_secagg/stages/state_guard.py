@@ -7,22 +7,29 @@ that nothing but its content can tell. The settings are that content.
 """
 
 import collections
-from typing import Mapping
+from typing import Any, Mapping, Union
 
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
 
 
-def as_state(settings: Mapping[str, int]) -> collections.OrderedDict:
-  """Returns the settings as named int64 scalars."""
+def as_state(settings: Mapping[str, Union[int, float]]):
+  """Returns the settings as named scalars, int64 or float64."""
   return collections.OrderedDict(
-    (name, tf.constant(value, tf.int64)) for name, value in settings.items()
+    (name, _as_scalar(value)) for name, value in settings.items()
   )
 
 
+def _as_scalar(value):
+  is_float = isinstance(value, float)
+  return tf.constant(value, tf.float64 if is_float else tf.int64)
+
+
 def assert_settings(
-  state: collections.OrderedDict, settings: Mapping[str, int], owner: str
+  state: collections.OrderedDict,
+  settings: Mapping[str, Union[int, float]],
+  owner: str,
 ) -> collections.OrderedDict:
   """Returns settings found in a state, after checking that they are these.
 
@@ -40,11 +47,29 @@ def assert_settings(
   """
   checks = []
   for name, value in settings.items():
-    wanted = tf.constant(value, tf.int64)
-    sentence = _checks.refused_state(name, '{}', owner, value)
-    message = tf.strings.format(sentence, state[name])
-    checks.append(tf.debugging.Assert(tf.equal(state[name], wanted), [message]))
+    is_wanted = tf.equal(state[name], _as_scalar(value))
+    checks.append(refuse_unless(is_wanted, name, state[name], owner, value))
   with tf.control_dependencies([c for c in checks if c is not None]):
     return collections.OrderedDict(
       (name, tf.identity(state[name])) for name in settings
     )
+
+
+def refuse_unless(
+  is_sound: tf.Tensor, name: str, found: tf.Tensor, owner: str, wanted: Any
+) -> Any:
+  """Returns a check that fails, when run, unless a scalar of a state is sound.
+
+  Args:
+    is_sound: bool scalar.
+    name: of the scalar in the state.
+    found: the scalar.
+    owner: as in `assert_settings`.
+    wanted: what it should be, for the error.
+
+  Returns:
+    An operation, for `tf.control_dependencies`; None where TensorFlow runs it
+    at once.
+  """
+  sentence = _checks.refused_state(name, '{}', owner, wanted)
+  return tf.debugging.Assert(is_sound, [tf.strings.format(sentence, found)])

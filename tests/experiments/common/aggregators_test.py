@@ -147,7 +147,11 @@ class PayloadTest(parameterized.TestCase):
     ('secure', 'secure_aggregator', 36, 4500, True),
     # No tensor is above the threshold of 20,000 values.
     ('compression', 'compression_aggregator', 32, 4000, False),
-    ('distributed_dp', 'ddp_secure_aggregator:bits=16', 16, 2048, True),
+    ('ddp', 'ddp_secure_aggregator:bits=16', 16, 2048, True),
+    ('central_dp', 'central_dp', 32, 4000, False),
+    # Of 1,024 coordinates; parallel updates of ten clients have room.
+    ('distributed_dp', 'distributed_dp', 6, 768, True),
+    ('distributed_dp_k', 'distributed_dp:modulus=128', 7, 896, True),
     # Order 1008 is the next after 1000; 8 bytes for the client's range.
     ('suresh', 'rotated_quantization:bits=4', 4, 512, False),
     ('kashin', 'kashin:modulus=256', 8, 2048, True),
@@ -300,6 +304,23 @@ class ErrorTest(parameterized.TestCase):
     values = self._values()
     built = aggregators.parse(text).build(_info(10))
     self.assertLess(_nmse(_run(built.factory, values, 3), values), bound)
+
+  @parameterized.parameters(
+    ('distributed_dp', 1.0),
+    ('central_dp', 1.0),
+    ('ddp_secure_aggregator:bits=20,zeroing=false,', 1.0),
+    ('distributed_dp', 3.0),
+  )
+  def test_private_ones_have_their_noise(self, name, noise_multiplier):
+    values = self._values(num_clients=100)
+    start = name if ':' in name else f'{name}:'
+    built = aggregators.parse(
+      f'{start}noise_multiplier={noise_multiplier}'
+    ).build(_info(100))
+    # The first clip norm is 0.1, and a hundredth of the sum is returned. The
+    # budget of the clip norm adds at most 11 % to the noise's variance.
+    noise = np.var(100 * _run(built.factory, values)) / 0.1**2
+    self.assertBetween(noise / noise_multiplier**2, 0.75, 1.4)
 
   @parameterized.named_parameters(
     ('kashin', 'kashin:modulus=4'),

@@ -1,0 +1,197 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of `share_noise`, on plain tensors."""
+
+import collections
+import functools
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+from tests import stat_checks
+from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.stages import clip
+from tff_autotune_secagg.stages import share_noise
+
+_DIM = 2**14
+_MODULUS = 2**10
+_MIN_CLIENTS = 20
+
+
+def _stage(seed_fn=None, dim=_DIM, dtype=tf.float32, **options):
+  settings = dict(
+    noise_multiplier=1.0,
+    min_clients=_MIN_CLIENTS,
+    max_norm=1.0,
+    modulus=_MODULUS,
+    client_seed_fn=seed_fn,
+  )
+  settings.update(options)
+  return share_noise.ShareNoiseStage([tf.TensorSpec([dim], dtype)], **settings)
+
+
+def _seed_fn(number):
+  return lambda: tf.constant([5, number], tf.int64)
+
+
+def _bins(made, vector):
+  (residues,), _ = made.encode([vector], ())
+  return quantization.centre(residues, _MODULUS).numpy().astype(np.float64)
+
+
+def _round(made, num_clients, vector):
+  total = sum(made.encode([vector], ())[0][0] for _ in range(num_clients))
+  total = quantization.reduce_modulo(total, _MODULUS)
+  signals = collections.OrderedDict(num_clients=tf.constant(num_clients))
+  return made.decode([total], signals, made.initial_state())
+
+
+class EncodeTest(parameterized.TestCase):
+  @parameterized.named_parameters(
+    ('zero', 0.0),
+    ('nan', np.nan),
+    ('infinite', np.inf),
+    ('too_long', 1e30),
+    ('tiny', 1e-40),
+  )
+  def test_every_client_sends_the_same_noise(self, value):
+    vector = np.zeros([_DIM], np.float32)
+    vector[0] = value
+    for seed in (1, 2, 3):
+      made = _stage(_seed_fn(seed))
+      bins = _bins(made, tf.constant(vector))[1:]
+      error = stat_checks.variance_error(1.96, _DIM)
+      self.assertTrue(stat_checks.is_near(bins.var(ddof=1), 1.96, error))
+      mean_error = stat_checks.mean_error(1.4, _DIM)
+      self.assertTrue(stat_checks.is_near(bins.mean(), 0.0, mean_error))
+
+  def test_every_client_counts_itself(self):
+    made = _stage()
+    self.assertEqual(dict(made.signal_limits), dict(num_clients=1))
+    for value in (0.0, np.nan, 1.0):
+      vector = tf.fill([_DIM], tf.constant(value, tf.float32))
+      _, signals = made.encode([vector], made.parameters(made.initial_state()))
+      self.assertEqual(dict(signals), dict(num_clients=1))
+
+  @parameterized.parameters(0.5, 1.0, 50.0)
+  def test_the_norm_is_limited(self, length):
+    """Seen without noise: of two draws with the same words, the difference."""
+    direction = np.random.default_rng(1).normal(size=_DIM)
+    direction /= np.linalg.norm(direction)
+    made = _stage(_seed_fn(1))
+    mean = np.zeros([_DIM])
+    for number in range(100):
+      made = _stage(_seed_fn(number))
+      mean += _bins(made, tf.constant(direction * length, tf.float32)) / 100
+    limit = 1.4 * _MIN_CLIENTS**0.5  # c / b.
+    error = 5.0 * 1.4 / 10.0
+    self.assertAlmostEqual(
+      mean @ direction, min(length, 1.0) * limit, delta=error
+    )
+
+  def test_nothing_comes_from_the_state(self):
+    self.assertEmpty(_stage().parameters(_stage().initial_state()))
+
+  def test_own_seeds_give_each_call_other_noise(self):
+    made = _stage()
+    first, second = (_bins(made, tf.zeros([_DIM])) for _ in range(2))
+    correlation = np.corrcoef(first, second)[0, 1]
+    error = stat_checks.correlation_error(_DIM)
+    self.assertTrue(stat_checks.is_near(correlation, 0.0, error))
+
+
+class DecodeTest(parameterized.TestCase):
+  @parameterized.product(dtype=[tf.float32, tf.float64], num_clients=[20, 30])
+  def test_mean_has_the_noise_of_the_clients(self, dtype, num_clients):
+    made = _stage(dtype=dtype)
+    (mean,), _, measured = _round(made, num_clients, tf.zeros([_DIM], dtype))
+    self.assertEqual(mean.dtype, dtype)
+    # Standard deviation z c of `min_clients`, in the sum.
+    expected = num_clients / _MIN_CLIENTS / num_clients**2
+    error = stat_checks.variance_error(expected, _DIM)
+    variance = np.var(mean.numpy().astype(np.float64), ddof=1)
+    self.assertTrue(stat_checks.is_near(variance, expected, error))
+    self.assertEqual(measured['num_clients'], num_clients)
+    self.assertFalse(measured['refused'])
+    self.assertEqual(measured['bits_per_coordinate'], 10)
+    self.assertEqual(measured['bytes_per_client'], _DIM * 10 // 8)
+
+  def test_mean_is_unbiased(self):
+    vector = tf.constant(
+      np.sin(np.arange(_DIM)) * (0.9 / np.sqrt(_DIM / 2)), tf.float32
+    )
+    (mean,), _, _ = _round(_stage(), 40, vector)
+    direction = vector / tf.norm(vector)
+    along = float(tf.tensordot(mean, direction, 1))
+    error = np.sqrt(40 / _MIN_CLIENTS) / 40
+    self.assertTrue(stat_checks.is_near(along, 0.9, error))
+
+  @parameterized.parameters(0, 1, 19)
+  def test_too_few_clients_give_zeros_and_say_so(self, num_clients):
+    made = _stage()
+    total = tf.ones([_DIM], tf.int32)
+    signals = collections.OrderedDict(num_clients=tf.constant(num_clients))
+    (mean,), next_state, measured = made.decode(
+      [total], signals, made.initial_state()
+    )
+    self.assertEqual(np.count_nonzero(mean), 0)
+    self.assertTrue(measured['refused'])
+    tf.nest.map_structure(
+      np.testing.assert_array_equal, next_state, made.initial_state()
+    )
+    for name in ('wrap_probability', 'noise_to_signal', 'alignment'):
+      self.assertEqual(measured[name], 0.0)
+
+  def test_nothing_is_read_from_a_refused_sum(self):
+    made = _stage()
+    signals = collections.OrderedDict(num_clients=tf.constant(19))
+    outputs = [
+      made.decode([tf.fill([_DIM], value)], signals, made.initial_state())
+      for value in (0, 7)
+    ]
+    tf.nest.map_structure(np.testing.assert_array_equal, *outputs)
+
+  @parameterized.named_parameters(
+    ('noise', dict(noise_multiplier=2.0), '`noise_multiplier` 2, but'),
+    ('clients', dict(min_clients=21), '`min_clients` 21, but'),
+    ('modulus', dict(modulus=2**11), '`modulus` 2048, but'),
+  )
+  def test_a_state_of_other_settings_is_refused(self, options, message):
+    state = _stage(**options).initial_state()
+    signals = collections.OrderedDict(num_clients=tf.constant(20))
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
+      _stage().decode([tf.zeros([_DIM], tf.int32)], signals, state)
+
+
+class TamperedClipNormTest(parameterized.TestCase):
+  """Both stages: whatever norm clients are told, their noise is the same."""
+
+  @parameterized.product(
+    clip_norm=[0.0, -1.0, np.nan, np.inf, -np.inf, 1e-40, 1e-10, 1e10, 3e38],
+    l2_norm_clip=[1.0, None],
+  )
+  def test_noise_is_that_of_a_share(self, clip_norm, l2_norm_clip):
+    first = clip.ClipStage(
+      [tf.TensorSpec([_DIM - 1], tf.float32)],
+      l2_norm_clip=l2_norm_clip,
+      noise_multiplier=1.0,
+      count_stddev=2.0,
+    )
+    (spec,) = first.out_specs
+    make = functools.partial(_stage, dim=spec.shape[0])
+    update = tf.constant(
+      np.random.default_rng(1).normal(size=_DIM - 1), tf.float32
+    )
+    (told,), _ = first.encode([update], tf.constant(clip_norm, tf.float32))
+    bins = _bins(make(_seed_fn(1)), told)
+    # The noise, and a centre whose squared norm is 1.96 * 20 at most.
+    error = stat_checks.variance_error(1.96, _DIM)
+    variance = np.var(bins, ddof=1)
+    self.assertTrue(stat_checks.is_near(variance, 1.96, error), variance)
+    self.assertLess(1.96 * _MIN_CLIENTS / _DIM, 0.2 * error)
+
+
+if __name__ == '__main__':
+  absltest.main()

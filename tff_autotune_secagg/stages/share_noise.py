@@ -1,0 +1,141 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Noise that clients share out, and the mean over their public number."""
+
+import collections
+
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics import discrete_gaussian
+from tff_autotune_secagg.numerics import distributed_noise
+from tff_autotune_secagg.numerics import grid_clipping
+from tff_autotune_secagg.numerics import noised_sum
+from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.stages import clip
+from tff_autotune_secagg.stages import stage
+from tff_autotune_secagg.stages import state_guard
+
+# Raised when the meaning of the state or of the residues changes.
+_FORMAT = 1
+
+
+class ShareNoiseStage(stage.Stage):
+  """Limits a vector's norm, adds a client's noise and makes residues.
+
+  Nothing that a client does depends on a state: norm, noise and bins are
+  constants of the compiled computation.
+
+  State: `settings`. Signals: a 1 of every client, whatever its update.
+  """
+
+  signal_limits = collections.OrderedDict(num_clients=1)
+
+  def __init__(
+    self,
+    specs,
+    *,
+    noise_multiplier,
+    min_clients,
+    max_norm,
+    modulus,
+    client_seed_fn,
+  ):
+    """Initializes the stage.
+
+    Args:
+      specs: of one rotated vector.
+      noise_multiplier: z, of noise over `max_norm`.
+      min_clients: n, the fewest whose noise a released sum holds.
+      max_norm: largest norm of a vector, in its own units.
+      modulus: k.
+      client_seed_fn: as in `distributed_dp_aggregator`.
+    """
+    (self._spec,) = specs
+    self._min_clients = min_clients
+    self._max_norm = max_norm
+    self._modulus = modulus
+    self._client_seed_fn = client_seed_fn or seeds.private_seed
+    self._squared_grid_norm = distributed_noise.max_squared_grid_norm(
+      noise_multiplier, min_clients
+    )
+    self._bin_size = distributed_noise.bin_size(
+      max_norm, noise_multiplier, min_clients
+    )
+    self._settings = collections.OrderedDict(
+      state_format=_FORMAT,
+      noise_multiplier=noise_multiplier,
+      min_clients=min_clients,
+      modulus=modulus,
+    )
+
+  @property
+  def out_modulus(self):
+    """k."""
+    return self._modulus
+
+  @property
+  def out_specs(self):
+    """int32 residues."""
+    return [tf.TensorSpec(self._spec.shape, tf.int32)]
+
+  def initial_state(self):
+    """The settings."""
+    return collections.OrderedDict(
+      settings=state_guard.as_state(self._settings)
+    )
+
+  def encode(self, leaves, parameters):
+    """Rounds to the grid, draws around it and reduces.
+
+    A vector that is 0 or not finite is noise around 0.
+    """
+    del parameters  # None.
+    (vector,) = leaves
+    points, words, seed = grid_clipping.clip_to_grid(
+      vector,
+      tf.constant(self._max_norm, tf.float64),
+      self._client_seed_fn(),
+      squared_grid_norm=self._squared_grid_norm,
+    )
+    drawn = discrete_gaussian.sample(points, words, seed)
+    residues = quantization.reduce_modulo(drawn, self._modulus)
+    return [residues], collections.OrderedDict(num_clients=tf.constant(1))
+
+  def decode(self, leaves, signals, state):
+    """Unwraps and divides by the number of clients; 0 for too few of them."""
+    (residues,) = leaves
+    dtype = self._spec.dtype
+    count = signals['num_clients']
+    is_enough = count >= self._min_clients
+    # Nothing is read from the sum of a refused round.
+    residues = tf.where(is_enough, residues, tf.zeros_like(residues))
+    divisor = tf.maximum(count, 1)
+    bins = quantization.centre(residues, self._modulus)
+    bins = tf.cast(bins, dtype)
+    mean = bins * (self._bin_size / tf.cast(divisor, dtype))
+    measurements = collections.OrderedDict(
+      num_clients=count, refused=tf.logical_not(is_enough)
+    )
+    seen = noised_sum.measure(
+      bins,
+      divisor,
+      modulus=self._modulus,
+      squared_grid_norm=self._squared_grid_norm,
+    )
+    for name, value in seen.items():
+      measurements[name] = tf.where(is_enough, value, tf.zeros_like(value))
+    num_bits = quantization.num_bits(self._modulus)
+    num_bytes = (self._spec.shape[0] * num_bits + 7) // 8
+    measurements['bits_per_coordinate'] = tf.constant(num_bits, tf.int32)
+    measurements['bytes_per_client'] = tf.constant(num_bytes, tf.int64)
+    settings = state_guard.assert_settings(
+      state['settings'], self._settings, clip.OWNER
+    )
+    next_state = collections.OrderedDict(settings=settings)
+    return [mean], next_state, measurements
+
+  def nest_measurements(self, own, inner):
+    """There are none behind it."""
+    del inner  # Empty.
+    return own
