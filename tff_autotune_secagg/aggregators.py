@@ -30,9 +30,9 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
 
   Flattens the value, rotates it by a fresh randomized Hadamard transform,
   rounds it to bins of a tuned size and sums the bins modulo `modulus`. The bin
-  size of the next round comes from the standard deviation of the masked sum
-  alone. The first round, and every round after one whose sum was unreadable,
-  uses a ladder of bin sizes over 13 decades instead.
+  size of the next round comes from the standard deviations of the masked sums
+  so far, and from nothing else. The first round, and every round after one
+  whose sum was unreadable, uses a ladder of bin sizes over 13 decades instead.
 
   Types: `value_type` is any structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.

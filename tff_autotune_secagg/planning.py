@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planner: how many bits a cohort needs, in plain numbers, before training.
 
-The same functions as the tuner's, `bin_size`, for updates of unknown size: the
-error relative to the sum depends on the number of clients and the modulus only.
+The same functions as the tuner's, `operating_point`, for updates of unknown
+size: the error relative to the sum depends on the number of clients, the
+modulus and how well the size of the next sum is known.
 """
 
 import functools

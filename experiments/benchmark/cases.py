@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What `timing` times: the plugin's work, and that of TFF and TFMOT."""
+"""What `timing` times: this package's work, and that of TFF and TFMOT."""
 
 import collections
 import importlib
@@ -156,7 +156,7 @@ def local_calls(group: str, dim: int, modulus: int):
   Args:
     group: 'transform', 'encode' or 'decode'.
     dim: values in a vector, before any padding.
-    modulus: of the plugin's residues.
+    modulus: of this package's residues.
   """
   if group == 'transform':
     cases = _transforms(dim)
@@ -227,7 +227,7 @@ def round_calls(
   Args:
     dim: values in a client's vector.
     num_clients: clients in a round.
-    modulus: of the plugin's residues.
+    modulus: of this package's residues.
     names: of the cases wanted; all if empty.
   """
   # A few distinct vectors: memory, not the sum, limits the number of clients.

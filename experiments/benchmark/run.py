@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""Times the plugin beside TFF and TFMOT.
+r"""Times this package beside TFF and TFMOT.
 
 Appends to --output, if it is given, and prints a table. Leave the machine alone
 meanwhile.

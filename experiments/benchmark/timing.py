@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Times the plugin's arithmetic and rounds beside those of TFF and TFMOT.
+"""Times this package's arithmetic and rounds beside those of TFF and TFMOT.
 
 All cases of one group and size are run in turn, over and over, so that a ratio
 of two of them compares runs that followed each other on the same machine.
@@ -32,7 +32,7 @@ class Config:
     aggregators: names of the cases of whole rounds; none: all of them.
     repeats: timed calls of each local case.
     round_repeats: timed rounds of each aggregator.
-    modulus: of the plugin's residues.
+    modulus: of this package's residues.
     max_round_values: rounds with more values than that at all clients together
       are left out; every value crosses a socket to TFF's worker.
   """
@@ -100,7 +100,7 @@ def run(config: Config) -> Iterator[Row]:
     for num_clients in config.num_clients:
       if dim * num_clients > config.max_round_values:
         continue
-      # The second round of the plugin is the first with a tuned bin size.
+      # The second round of this package is the first with a tuned bin size.
       calls = cases.round_calls(
         dim, num_clients, config.modulus, config.aggregators
       )

@@ -459,7 +459,7 @@ def _rotated_quantization(info: Round, bits) -> Built:
 
 @_register(
   'kashin',
-  'Kashin coefficients instead of a rotation, autotuned as the plugin is',
+  'Kashin coefficients instead of a rotation, autotuned as this package is',
   modulus=(int, 256),
   wrap_probability=(_probability, None),
 )

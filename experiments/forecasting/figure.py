@@ -4,16 +4,13 @@
 
 from typing import Sequence
 
-import matplotlib
+from matplotlib import pyplot as plt
 import numpy as np
 
+from experiments.common import plot_style
 from experiments.forecasting import replay
 
-matplotlib.use('Agg')  # No display is needed, and none is looked for.
-from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
-
-# Okabe and Ito (2008), which colour-blind readers can tell apart.
-_BLUE, _ORANGE, _GREEN = '#0072B2', '#D55E00', '#009E73'
+_BLUE, _ORANGE, _GREEN = plot_style.COLOURS[:3]
 
 
 def draw(setting: replay.Setting, sizes: Sequence[float], title: str = ''):

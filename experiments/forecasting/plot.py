@@ -10,28 +10,28 @@ from absl import app
 from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
-from experiments.common import result_rows
+from experiments.common import flag_groups
+from experiments.common import plot_style
 from experiments.forecasting import figure
 from experiments.forecasting import recorded
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list('results', None, 'Rows of trainings.')
-flags.DEFINE_integer('seed', 1, 'Of the run to draw.')
-flags.DEFINE_integer('modulus', 256, 'To replay with.', lower_bound=2)
-flags.DEFINE_integer('rounds', None, 'To draw; all if not given.')
-flags.DEFINE_string('title', '', 'Written above.')
-flags.DEFINE_string('output', None, 'Picture to write; its suffix says how.')
+flag_groups.define_results()
+flag_groups.define_picture()
+flags.DEFINE_integer('trace_seed', 1, 'Seed of the run to draw.')
+flags.DEFINE_integer('trace_rounds', None, 'Rounds to draw; all if not given.')
+flags.DEFINE_integer('replay_modulus', 256, 'Modulus of the replay.', 2)
 
 
 def main(argv):
-  del argv  # Unused.
-  rows = result_rows.read(*FLAGS.results)
-  sizes = recorded.sizes(rows)[FLAGS.seed][: FLAGS.rounds]
-  setting = recorded.setting(rows, FLAGS.modulus)
-  figure.draw(setting, sizes, FLAGS.title).savefig(FLAGS.output, dpi=150)
-  print(FLAGS.output)
+  flag_groups.take_only_flags(argv)
+  rows = flag_groups.read_rows()
+  sizes = recorded.sizes(rows)[FLAGS.trace_seed][: FLAGS.trace_rounds]
+  setting = recorded.setting(rows, FLAGS.replay_modulus)
+  drawn = figure.draw(setting, sizes, FLAGS.title)
+  print(plot_style.save(drawn, FLAGS.output))
 
 
 if __name__ == '__main__':

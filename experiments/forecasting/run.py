@@ -12,26 +12,29 @@ from absl import app
 from absl import flags
 
 from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import flag_groups
 from experiments.common import result_rows
 from experiments.forecasting import table
 
 del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
-flags.DEFINE_multi_string('results', None, 'Rows of one training each.')
-flags.DEFINE_list('moduli', '16,64,256', 'To replay with.')
-flags.DEFINE_list('blind_moduli', '16,32', 'To count blind rounds of.')
+flag_groups.define_results()
+flag_groups.define_numbers('replay_moduli', [16, 64, 256], 'Of the replay.')
+flag_groups.define_numbers(
+  'blind_moduli', [16, 32], 'To count blind rounds of.'
+)
 
 
 def main(argv):
-  del argv  # Unused.
+  flag_groups.take_only_flags(argv)
   ratios, blind = [], []
   print('trace, modulus, runs x rounds, from round: NMSE of the best choice in')
   print('hindsight; multiples of it: the last round and 0.1, the forecast')
   for path in FLAGS.results:
     name = os.path.splitext(os.path.basename(path))[0]
     trained = result_rows.read(path)
-    found = table.rows(name, trained, [int(k) for k in FLAGS.moduli])
+    found = table.rows(name, trained, FLAGS.replay_moduli)
     for row in found:
       print(
         '{trace:24s} {modulus:5d} {runs} x {rounds:3d} {first_round:2d}: '
@@ -39,8 +42,7 @@ def main(argv):
         flush=True,
       )
     ratios += found
-    moduli = [int(k) for k in FLAGS.blind_moduli]
-    blind += table.blind_rows(name, trained, moduli)
+    blind += table.blind_rows(name, trained, FLAGS.blind_moduli)
   print(f'geometric mean, runs of {table.MIN_ROUNDS} rounds or more')
   for first in (5, 2):
     for rule in ('last_round', 'forecast'):

@@ -225,6 +225,11 @@ class DocumentsTest(absltest.TestCase):
       }
     )
 
+  def test_commands_name_what_exists(self):
+    self._fail_with(
+      {p: _broken_commands(p.read_text(encoding='utf-8')) for p in self._texts}
+    )
+
 
 def _count(text: str) -> int:
   """The number of clients in the head of a column: "1 client", "1,000"."""
@@ -234,11 +239,6 @@ def _count(text: str) -> int:
 def _two_digits(value: float) -> float:
   """`value` as it is printed in the tables."""
   return float(f'{value:.1e}')
-
-  def test_commands_name_what_exists(self):
-    self._fail_with(
-      {p: _broken_commands(p.read_text(encoding='utf-8')) for p in self._texts}
-    )
 
 
 class HowManyBitsTest(parameterized.TestCase):

@@ -35,7 +35,9 @@ class QuantizeModFactory(chain.ChainedFactory):
   Measurements: `bin_size` (units of the values, the one of this round; of a
     calibration round the one before), `calibrating`, `blind`, `zero_sum`,
     `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root
-    mean square of a coordinate of the true sum), `wrap_probability` (fitted
+    mean square of a coordinate of the true sum), `size_forecast` (what the
+    tuner took it for) and `size_uncertainty` (standard deviation of the
+    forecast's logarithm; both 0 without a forecast), `wrap_probability` (fitted
     share of wrapped coordinates), `predicted_nmse`, `num_clients` (whose update
     is not 0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client`
     (payload of the residues) and `inner`.
