@@ -8,6 +8,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 
+import experiments
 from experiments.common import result_rows
 from experiments.forecasting import figure
 from experiments.forecasting import recorded
@@ -15,7 +16,7 @@ from experiments.forecasting import replay
 from experiments.forecasting import table
 from tests import reference
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
 _UNEVEN = os.path.join(
   _ROOT, 'experiments', 'training', 'results', 'fashion_dirichlet.jsonl'
 )
