@@ -223,7 +223,7 @@ class RefusalTest(parameterized.TestCase):
     # Not made up as above: what a process of another modulus really wrote.
     other = autotune.AutotunedSecureSumFactory(
       modulus=16, rounding=autotune.Rounding.DITHER, seed=1
-    ).create(tff.TensorType(np.float32, [3000]))
+    ).create(_VALUE_TYPE)
     with self.assertRaisesRegex(
       ValueError,
       r'^The state was written with `modulus` 16, but this process has'

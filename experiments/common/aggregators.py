@@ -399,9 +399,13 @@ def _ddp_secure_aggregator(
 def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
   of = tff.aggregators.DifferentiallyPrivateFactory
   if clip_norm is None:
-    # The first clip norm and its steps are those of `distributed_dp`.
+    # The first clip norm, its steps and the noise of the clients' bits are as
+    # in `distributed_dp`.
     factory = of.gaussian_adaptive(
-      noise_multiplier, info.num_clients, initial_l2_norm_clip=0.1
+      noise_multiplier,
+      info.num_clients,
+      initial_l2_norm_clip=0.1,
+      clipped_count_stddev=max(info.num_clients / 20, 2 * noise_multiplier),
     )
   else:
     factory = of.gaussian_fixed(noise_multiplier, info.num_clients, clip_norm)

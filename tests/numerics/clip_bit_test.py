@@ -14,8 +14,8 @@ from tff_autotune_secagg.numerics import clip_bit
 from tff_autotune_secagg.numerics import discrete_gaussian
 from tff_autotune_secagg.numerics import distributed_noise
 from tff_autotune_secagg.numerics import grid_clipping
-from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import rotation as rotation_lib
 
 _BUDGET = dict(noise_multiplier=1.0, count_stddev=5.0)
 
@@ -76,7 +76,7 @@ class RoundTest(parameterized.TestCase):
 
     def residues(update, noise_seed):
       vector = clip_bit.append(update, tf.constant(0.5), **_BUDGET)
-      rotated = hadamard.rotate(vector, rotation) if rotates else vector
+      rotated = rotation_lib.rotate(vector, rotation) if rotates else vector
       points, words, noise_seed = grid_clipping.clip_to_grid(
         rotated, tf.constant(joint), noise_seed, squared_grid_norm=limit
       )
@@ -101,7 +101,7 @@ class RoundTest(parameterized.TestCase):
       bins = tf.cast(quantization.centre(summed, 128), tf.float32)
       values = bins * size
       if rotates:
-        values = hadamard.inverse_rotate(values, rotation, self._DIM + 1)
+        values = rotation_lib.inverse_rotate(values, rotation, self._DIM + 1)
       share = clip_bit.share_within(
         values[-1], tf.constant(0.5), self._NUM, **_BUDGET
       )

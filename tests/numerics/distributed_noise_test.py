@@ -18,6 +18,7 @@ from tff_autotune_secagg.numerics import distributed_noise
 from tff_autotune_secagg.numerics import grid_clipping
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics import rotation as rotation_lib
 
 # Convolutions are of integers in units of 2**-_BITS.
 _BITS = 200
@@ -250,7 +251,7 @@ class RoundTest(parameterized.TestCase):
 
     @tf.function
     def residues(update, seed):
-      rotated = hadamard.rotate(update, rotation)
+      rotated = rotation_lib.rotate(update, rotation)
       points, words, seed = grid_clipping.clip_to_grid(
         rotated, tf.constant(clip_norm), seed, squared_grid_norm=limit
       )
@@ -271,7 +272,7 @@ class RoundTest(parameterized.TestCase):
     summed = quantization.reduce_modulo(tf.constant(total, tf.int32), modulus)
     bins = tf.cast(quantization.centre(summed, modulus), tf.float32)
     size = distributed_noise.bin_size(clip_norm, multiplier, shares)
-    found = hadamard.inverse_rotate(bins * size, rotation, dim)
+    found = rotation_lib.inverse_rotate(bins * size, rotation, dim)
     return np.sum((found - exact) ** 2) / (dim * (multiplier * clip_norm) ** 2)
 
   @parameterized.parameters(1, 2)

@@ -254,7 +254,7 @@ class OracleTest(parameterized.TestCase):
     learner = _Learner()
     learner.see(sizes[0])
     level = np.full(3, sizes[0])
-    squares, count, log_weights = np.full(3, 3 * 0.15**2), 3.0, np.zeros(3)
+    squares, count, log_weights = np.full(3, 3 * 0.2**2), 3.0, np.zeros(3)
     for x in sizes[1:]:
       degrees = count + 3
       scale = np.sqrt((squares + 3 * 0.04**2) / degrees)

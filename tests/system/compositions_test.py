@@ -88,7 +88,7 @@ class DepthTest(parameterized.TestCase):
 
   def test_distributed_dp_is_not_deeper_than_tff(self):
     theirs = tff.learning.ddp_secure_aggregator(
-      noise_multiplier=1.0, expected_clients_per_round=10
+      noise_multiplier=1.0, expected_clients_per_round=100
     )
     for l2_norm_clip in (1.0, None):
       ours = autotune.distributed_dp_aggregator(
