@@ -47,7 +47,9 @@ def main(argv):
   rows = [memory.measure(config)]
   if FLAGS.output:
     settings = dataclasses.asdict(config)
-    run = result_rows.run_name(dict(settings, aggregator='memory'))
+    run = result_rows.run_name(
+      dict(settings, aggregator=f'memory_{config.aggregator}')
+    )
     file = result_rows.ResultsFile(FLAGS.output)
     rows = file.store(run, settings, rows, kind='memory')
   for row in rows:
