@@ -151,24 +151,25 @@ def _refine(stddev, reading, bin_sizes, num_coordinates, clients, modulus):
   """
   readable = tf.cast(reading.is_readable, tf.float64)
   for _ in range(_REFINEMENTS):
-    weight = readable * _information(
+    information, is_trusted = _information(
       stddev, bin_sizes, num_coordinates, clients, modulus
     )
+    weight = readable * information * tf.cast(is_trusted, tf.float64)
     total = tf.reduce_sum(weight)
     refined = tf.sqrt(
       tf.reduce_sum(weight * tf.square(reading.sum_stddev))
       / tf.maximum(total, 1e-300)
     )
     stddev = tf.where(total > 0.0, refined, stddev)
-  # Stripes of one bin size have each counted all coordinates.
+  # An ordinary round is one stripe, whose estimate is the best there is.
   is_ladder = stripes.is_ladder(bin_sizes)
-  return stddev, tf.where(is_ladder, total, total / stripes.NUM_STRIPES)
+  return stddev, tf.where(is_ladder, total, information[0])
 
 
 def _information(stddev, bin_sizes, num_coordinates, clients, modulus):
-  """Fisher information of each stripe about ln(stddev^2), float64 [16].
+  """Fisher information of each stripe about ln(stddev^2), and whom to trust.
 
-  Of a calibration; bins of one size have equal estimates, to be averaged alike.
+  float64 [16] and bool [16]: which stripes a calibration should listen to.
 
   With C = exp(-2 pi^2 p^2) at p observed periods, var(C) = (1 - C^2)^2 / 2N for
   a wrapped normal, d C / d ln p^2 = C ln C, and ln of the signal moves the
@@ -186,7 +187,7 @@ def _information(stddev, bin_sizes, num_coordinates, clients, modulus):
   information = 2.0 * num_coordinates * slope
   information /= tf.square(1.0 - tf.square(cosine))
   information *= tf.square(share)
-  return information * tf.cast(cosine > readings.MIN_COSINE, tf.float64)
+  return information, cosine > readings.MIN_COSINE
 
 
 def _readable_range(sample, clients, modulus):
