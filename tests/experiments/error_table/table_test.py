@@ -73,12 +73,6 @@ class RunMissingTest(absltest.TestCase):
     self.assertEmpty(list(table.run_missing([first, second], file)))
 
 
-def _was_made_before_the_repair(row):
-  # These rows are of a fit that took sums of little signal for worthless, so
-  # that the forecast did not move; to be made again.
-  return row['clients'] == 'aligned' and row['num_clients'] == 1000
-
-
 class PublishedTest(absltest.TestCase):
   """The committed rows are what the design promises."""
 
@@ -113,9 +107,7 @@ class PublishedTest(absltest.TestCase):
     rows = [
       r
       for r in self._rows
-      if r['predicted_nmse'] < 0.5
-      and r['wrap_probability'] is None
-      and not _was_made_before_the_repair(r)
+      if r['predicted_nmse'] < 0.5 and r['wrap_probability'] is None
     ]
     self.assertNotEmpty(rows)
     for row in rows:
