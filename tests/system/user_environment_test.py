@@ -19,7 +19,8 @@ from tff_autotune_secagg.numerics import seeds
 
 floats = tff.TensorType(np.float32, [8])
 factories = {
-  'default': autotune.autotuned_secure_aggregator(weighted=False),
+  # Eight bits were meant.
+  'default': autotune.autotuned_secure_aggregator(modulus=8, weighted=False),
   'seed': autotune.AutotunedSecureSumFactory(modulus=256, seed=1),
 }
 # TFF's zeroing leaves assertions unused, of which TensorFlow tells at length.
@@ -29,7 +30,7 @@ found = {}
 for name, process in processes.items():
   state = process.initialize()
   for _ in range(2):
-    output = process.next(state, [np.ones(8, np.float32)] * 3)
+    output = process.next(state, [np.ones(8, np.float32)] * 10)
     state = output.state
   found[name] = float(output.result[0])
 
@@ -60,13 +61,19 @@ class UserEnvironmentTest(absltest.TestCase):
     output = fresh_python.run(
       '-c', _CODE, TF_CPP_MIN_LOG_LEVEL='3', TF_DETERMINISTIC_OPS='1'
     )
-    # Not a line, from the import to the end.
-    self.assertEqual(output.stderr, '')
+    # Not another line, from the import to the end.
+    self.assertEqual(
+      output.stderr,
+      'WARNING:absl:A modulus of 3 bits is too small for the 10 clients of this'
+      ' round (measurement `modulus_too_small`): little of their sum comes'
+      ' through. `plan_modulus` says which one would do. `modulus` counts'
+      ' residues: 8 bits are `modulus=2**8`.\n',
+    )
     self.assertEqual(output.status, 0)
     found = json.loads(output.stdout)
-    # Predicted errors of 8 bits and 3 clients: 1e-3 of the squared norm.
-    self.assertAlmostEqual(found['default'], 1.0, delta=0.3)
-    self.assertAlmostEqual(found['seed'], 3.0, delta=0.9)
+    self.assertAlmostEqual(found['default'], 0.0, delta=1.5)
+    # Predicted error of 8 bits and 10 clients: 3e-3 of the squared norm.
+    self.assertAlmostEqual(found['seed'], 10.0, delta=3.0)
     # Private to each client and each round.
     self.assertLen({tuple(seed) for seed in found['seeds']}, 6)
     self.assertIn('random ops must have a seed', found['control'])

@@ -12,8 +12,8 @@ from typing import Any
 
 from absl import logging
 
-# Of a modulus that somebody may have meant in bits: 8 for `2**8` has 3.
-_MAX_SUSPECT_BITS = 4
+# Of a modulus that somebody may have meant in bits, up to 32.
+_MAX_SUSPECT_BITS = 5
 
 
 class ModulusWarning:
