@@ -28,6 +28,19 @@ from tff_autotune_secagg.simulation import contexts
 from tff_autotune_secagg.simulation import missing_context
 from tff_autotune_secagg.simulation import remote_contexts
 from tff_autotune_secagg.simulation import worker_process
+from tff_autotune_secagg.simulation.programs import CohortSource
+from tff_autotune_secagg.simulation.programs import run_program
+
+__all__ = [
+  'CohortSource',
+  'close',
+  'explain_missing_context',
+  'run_program',
+  'set_local_context',
+  'set_remote_context',
+  'worker_command',
+  'worker_pids',
+]
 
 if TYPE_CHECKING:
   # At run time, typing would keep the classes of the `Union` for good, and they
