@@ -25,6 +25,7 @@ from tff_autotune_secagg.numerics import privacy
 from tff_autotune_secagg.stages import clip
 
 
+@_checks.names_modulus
 def distributed_dp_aggregator(
   *,
   noise_multiplier: float,
@@ -278,4 +279,5 @@ def _check_room(modulus, min_clients):
     raise ValueError(
       f'`modulus` {modulus} is too small for `min_clients` {min_clients}: their'
       f' noise alone needs {needed}. Raise `modulus`, or leave it out.'
+      + _checks.modulus_hint(modulus)
     )

@@ -19,16 +19,13 @@ DITHER_STREAM = 1
 def private_seed() -> tf.Tensor:
   """Draws an int64 seed [2] that differs by client and round.
 
-  The raw op ignores the global seed of TensorFlow: with both op seeds 0 its
-  kernel seeds itself from the system's entropy.
+  It comes from a generator that TensorFlow seeds from the system's entropy once
+  for each process. No seed of TensorFlow's touches this op, and unlike all of
+  its other ops without a seed it also runs where TensorFlow is to be
+  deterministic (`TF_DETERMINISTIC_OPS`, `enable_op_determinism`): what is
+  private must not repeat.
   """
-  return tf.raw_ops.RandomUniformInt(
-    shape=[2],
-    minval=tf.constant(tf.int64.min),
-    maxval=tf.constant(tf.int64.max),
-    seed=0,
-    seed2=0,
-  )
+  return tf.raw_ops.NonDeterministicInts(shape=[2], dtype=tf.int64)
 
 
 def initial_state(seed: Optional[int], stream: int) -> collections.OrderedDict:
