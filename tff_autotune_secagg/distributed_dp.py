@@ -175,9 +175,10 @@ def distributed_dp_event(
   """Returns the Gaussian mechanisms that rounds are a post-processing of.
 
   Limits: up to small terms that no event can express, as they multiply
-  probabilities: T D tau in epsilon and T D tau / 2 in the logarithm of delta.
-  `distributed_dp_epsilon` adds them to what an accountant says. For 5 to 10,000
-  clients and a million values T D tau is at most 1.4e-6 T.
+  probabilities: T D tau in epsilon and T D tau / 2 in the logarithm of delta,
+  and the errors of the sampler's table. `distributed_dp_epsilon` adds them to
+  what an accountant says. For 5 to 10,000 clients and a million values T D tau
+  is at most 1.4e-6 T.
 
   Args:
     noise_multiplier: as in `distributed_dp_aggregator`.
@@ -224,8 +225,10 @@ def distributed_dp_epsilon(
       `dp_accounting`; None for that of the event alone, exactly.
 
   Returns:
-    float; infinite if `delta` is below what the drawing of noise from a table
-    of 83-bit probabilities allows.
+    float. A large one is a number too, and no promise: at 10 what was unlikely
+    is 20,000 times as likely. Infinite above 1e6, or if `delta` is below what
+    the drawing of noise from a table of 83-bit probabilities allows, or for so
+    few clients that this table may decide.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
@@ -245,6 +248,7 @@ def distributed_dp_epsilon(
   return privacy.total_epsilon(
     gaussian_epsilon_fn,
     delta,
+    noise_multiplier=noise_multiplier,
     min_clients=min_clients,
     num_rounds=num_rounds,
     dim=distributed_dp.rotated_dim(dim),
