@@ -94,14 +94,17 @@ def distributed_dp_aggregator(
     seed: of the rotations, which are public; int of 0 .. 2**63 - 1, or None to
       draw one in every `initialize`.
     client_seed_fn: None, or a function without arguments that returns an int64
-      tensor [2], the seed of one client's noise in one round, from TensorFlow
-      operations: it is traced into the client's computation.
+      tensor [2], 128 bits of entropy for one client's noise in one round, from
+      TensorFlow operations: it is traced into the client's computation. They
+      must be stateful, or TensorFlow may run them once for all rounds.
 
   Returns:
     A `tff.aggregators.UnweightedAggregationFactory`.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
+      `client_seed_fn` is called by `create`, which raises if it returns
+      something else.
 
   References: Andrew et al. (2021, arXiv:1905.03871); Kairouz, Liu and Steinke
   (2021, arXiv:2102.06387); Peikert (2010, CRYPTO).
