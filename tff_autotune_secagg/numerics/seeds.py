@@ -28,6 +28,23 @@ def private_seed() -> tf.Tensor:
   return tf.raw_ops.NonDeterministicInts(shape=[2], dtype=tf.int64)
 
 
+def split(seed: tf.Tensor, num: int) -> tf.Tensor:
+  """Returns seeds of 128 bits, independent of each other, from one of 128 bits.
+
+  For what is secret. `tf.random.experimental.stateless_fold_in` keeps as many
+  bits of a seed as its number has: 32 for a Python int, which can be tried.
+
+  Args:
+    seed: int32 or int64 tensor [2]. Nothing else may be drawn from it.
+    num: Python int.
+
+  Returns:
+    int64 tensor [num, 2].
+  """
+  seed = tf.cast(seed, tf.int64)
+  return tf.random.experimental.stateless_split(seed, num, alg='philox')
+
+
 def initial_state(seed: Optional[int], stream: int) -> collections.OrderedDict:
   """Returns the state before the first round.
 
