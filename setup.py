@@ -50,6 +50,11 @@ setuptools.setup(
   packages=setuptools.find_packages(
     include=['tff_autotune_secagg', 'tff_autotune_secagg.*']
   ),
+  entry_points={
+    'console_scripts': [
+      'tff-autotune-planner = tff_autotune_secagg.planner:run'
+    ]
+  },
   package_data={'tff_autotune_secagg': ['py.typed']},
   zip_safe=False,
   install_requires=[

@@ -12,6 +12,7 @@ import gzip
 import os
 import pickle
 from typing import Callable, Dict, Optional, Sequence
+import zlib
 
 import numpy as np
 
@@ -95,8 +96,14 @@ def load_digits(data_dir: Optional[str], allow_download: bool) -> ImageData:
 
 def _read_idx(path: str, magic: int, num_dims: int) -> np.ndarray:
   """Reads one gzipped IDX file of unsigned bytes."""
-  with gzip.open(path, 'rb') as f:
-    content = f.read()
+  try:
+    with gzip.open(path, 'rb') as f:
+      content = f.read()
+  except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+    raise ValueError(
+      f'{path!r} must be a gzipped file, found a broken one ({e}). Download or '
+      'install the file again.'
+    ) from e
   header = np.frombuffer(content, '>i4', count=1 + num_dims)
   if header[0] != magic:
     raise ValueError(
@@ -185,8 +192,14 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
         f'the folder that holds {CIFAR10_FOLDER!r} with --data_dir; or let '
         'Keras fetch it with --allow_download.',
       )
-    with open(path, 'rb') as f:
-      batch = pickle.load(f, encoding='bytes')
+    try:
+      with open(path, 'rb') as f:
+        batch = pickle.load(f, encoding='bytes')
+    except (pickle.UnpicklingError, EOFError) as e:
+      raise ValueError(
+        f'{path!r} must be a pickled batch, found a broken one ({e}). Download '
+        'and unpack it again.'
+      ) from e
     # Rows are 1024 red, 1024 green and 1024 blue bytes.
     planes = np.asarray(batch[b'data'], np.uint8).reshape(-1, 3, 32, 32)
     images.append(planes.transpose(0, 2, 3, 1))

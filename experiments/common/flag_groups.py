@@ -188,8 +188,8 @@ def define_sweep() -> None:
     flags.DEFINE_string,
     'output_dir',
     None,
-    'Folder of the results; a sweep that was interrupted there continues. By '
-    'default a new folder in ./results.',
+    'Folder of the results; the same command with the same folder continues '
+    'what was interrupted. By default a new folder in ./results.',
   )
   _define(
     flags.DEFINE_list,

@@ -7,7 +7,7 @@ messages. The expansion is a client's traffic over that of sending
 its vector in the clear at the same bits per value, as that paper defines it.
 Sums with headroom, as deployed there, need log2(n) bits more on every value;
 autotuned modular sums do not, and pay for keys and shares alone. How many bits
-an error needs is another question, which `experiments.planner` answers.
+an error needs is another question, which `tff_autotune_secagg.planner` answers.
 """
 
 import math
