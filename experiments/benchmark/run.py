@@ -38,7 +38,11 @@ flag_groups.define_smoke()
 
 def main():
   config = flag_groups.read_fields(timing.Config, smoke=timing.SMOKE)
-  file = flag_groups.results_file()
+  with flag_groups.held_results() as file:
+    _run(config, file)
+
+
+def _run(config, file):
   with command_line.user_errors():
     timing.check(config)
   from tff_autotune_secagg import simulation
@@ -47,7 +51,9 @@ def main():
     simulation.set_local_context()
   settings = dataclasses.asdict(config)
   run = result_rows.run_name(dict(settings, aggregator='benchmark'))
-  rows = result_rows.stored(file, run, settings, timing.run(config), 'time')
+  rows = timing.run(config)
+  if file is not None:
+    rows = file.store(run, settings, rows, kind='time')
   print(summary.format_table(list(rows)))
 
 

@@ -41,15 +41,21 @@ flag_groups.define_smoke()
 
 def main():
   config = flag_groups.read_fields(memory.Config, smoke=memory.SMOKE)
-  file = flag_groups.results_file()
+  with flag_groups.held_results() as file:
+    _run(config, file)
+
+
+def _run(config, file):
   with command_line.user_errors():
     memory.build(config)
   settings = dataclasses.asdict(config)
   run = result_rows.run_name(
     dict(settings, aggregator=f'memory_{config.aggregator}')
   )
-  rows = (memory.measure(config) for _ in range(1))
-  for row in result_rows.stored(file, run, settings, rows, 'memory'):
+  rows = [memory.measure(config)]
+  if file is not None:
+    rows = file.store(run, settings, rows, kind='memory')
+  for row in rows:
     print(json.dumps(row))
 
 

@@ -7,8 +7,9 @@ lists it there. Tests load several binaries into one process: a flag that is
 there already, with the same meaning, is left alone.
 """
 
+import contextlib
 import dataclasses
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from absl import flags
 
@@ -239,19 +240,27 @@ def define_results(default: Optional[str] = None) -> None:
   )
 
 
-def results_file() -> Optional[result_rows.ResultsFile]:
-  """The file of `--results` to which a binary adds its rows, if there is one.
+@contextlib.contextmanager
+def held_results() -> Iterator[Optional[result_rows.ResultsFile]]:
+  """Holds the file of `--results` for a binary that adds rows to it.
+
+  Yields:
+    The file; None without the flag.
 
   Raises:
-    UserError: There are several.
+    UserError: There are several files, or another run writes to it.
+    OSError: It cannot be written.
   """
   if not FLAGS.results:
-    return None
+    yield None
+    return
   if len(FLAGS.results) > 1:
     raise command_line.UserError(
       f'--results must be one file to write to, found {len(FLAGS.results)}.'
     )
-  return result_rows.ResultsFile(FLAGS.results[0])
+  file = result_rows.ResultsFile(FLAGS.results[0])
+  with file.held():
+    yield file
 
 
 def define_select() -> None:

@@ -105,9 +105,7 @@ class ResultsFile:
       OSError: The file cannot be written there.
     """
     if os.path.isdir(self._path):
-      raise IsADirectoryError(
-        errno.EISDIR, os.strerror(errno.EISDIR), self._path
-      )
+      raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
     folders = _missing_folders(self._path)
     try:
       with self._lock_file() as lock:
@@ -321,21 +319,6 @@ class ResultsFile:
     return any(r['run'] == run and r['kind'] == 'run' for r in self.rows())
 
 
-def stored(
-  file: Optional[ResultsFile],
-  run: str,
-  config: Mapping[str, Any],
-  rows: Iterable[Row],
-  kind: str,
-) -> Iterator[Row]:
-  """As `ResultsFile.store`, in a file held for that, if there is one."""
-  if file is None:
-    yield from rows
-    return
-  with file.held():
-    yield from file.store(run, config, rows, kind)
-
-
 def _missing_folders(path: str) -> List[str]:
   """The folders that have to be made for a file, the innermost first."""
   missing = []
@@ -343,6 +326,8 @@ def _missing_folders(path: str) -> List[str]:
   while not os.path.exists(folder):
     missing.append(folder)
     folder = os.path.dirname(folder)
+  if not os.path.isdir(folder):
+    raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
   return missing
 
 

@@ -31,7 +31,11 @@ _SMOKE = dict(cohorts=[5], dim=1024, this_bits=[6], tff_bits=[5, 16])
 
 
 def main():
-  file = flag_groups.results_file()
+  with flag_groups.held_results() as file:
+    _run(file)
+
+
+def _run(file):
   values = {**FLAGS.flag_values_dict(), **flag_groups.smoke_values(_SMOKE)}
   options = {n: values[n] for n in ('noise_multiplier', 'dim', 'seed')}
   from experiments.distributed_dp import comparison
@@ -47,11 +51,10 @@ def main():
       )
     )
     comparison.check(wanted)
-  with file.held():
-    simulation.set_local_context()
-    print(comparison.HEAD)
-    for row in file.store_missing('distributed_dp', wanted, comparison.run):
-      print(comparison.format_row(row), flush=True)
+  simulation.set_local_context()
+  print(comparison.HEAD)
+  for row in file.store_missing('distributed_dp', wanted, comparison.run):
+    print(comparison.format_row(row), flush=True)
 
 
 if __name__ == '__main__':

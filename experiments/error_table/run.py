@@ -33,7 +33,11 @@ _SMOKE = dict(moduli=[16], cohorts=[1], alphas=[], dim=1024, num_rounds=1)
 
 
 def main():
-  file = flag_groups.results_file()
+  with flag_groups.held_results() as file:
+    _run(file)
+
+
+def _run(file):
   values = {**FLAGS.flag_values_dict(), **flag_groups.smoke_values(_SMOKE)}
   from experiments.error_table import table
 
@@ -45,10 +49,9 @@ def main():
       )
     )
     table.check(cells)
-  with file.held():
-    print(table.HEAD)
-    for row in file.store_missing('error_table', cells, table.run):
-      print(table.format_row(row), flush=True)
+  print(table.HEAD)
+  for row in file.store_missing('error_table', cells, table.run):
+    print(table.format_row(row), flush=True)
 
 
 if __name__ == '__main__':

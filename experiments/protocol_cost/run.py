@@ -32,7 +32,11 @@ flag_groups.define_smoke()
 
 def main():
   config = flag_groups.read_fields(settings.Config, smoke=settings.SMOKE)
-  file = flag_groups.results_file()
+  with flag_groups.held_results() as file:
+    _run(config, file)
+
+
+def _run(config, file):
   with command_line.user_errors():
     try:
       from experiments.protocol_cost import cost
@@ -41,7 +45,8 @@ def main():
   values = dataclasses.asdict(config)
   run = result_rows.run_name(dict(values, aggregator='protocol_cost'))
   rows = (dict(row, round=n) for n, row in enumerate(cost.run(config), 1))
-  rows = result_rows.stored(file, run, values, rows, 'round')
+  if file is not None:
+    rows = file.store(run, values, rows)
   print(cost.format_table(list(rows)))
 
 

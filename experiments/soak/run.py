@@ -33,21 +33,24 @@ flag_groups.define_smoke()
 
 def main():
   config = flag_groups.read_fields(script.Config, smoke=script.SMOKE)
-  file = flag_groups.results_file()
+  with flag_groups.held_results() as file:
+    return _run(config, file)
+
+
+def _run(config, file):
   from experiments.soak import soak
   from tff_autotune_secagg import simulation
 
   with command_line.user_errors():
     soak.check(config)
-  with file.held():
-    simulation.set_local_context()
-    for row in soak.run_to_file(config, file):
-      print(
-        f'round {row["round"]}: {len(row["violations"])} violations, '
-        f'{row["python_mib"]} + {row["worker_mib"]} MiB',
-        flush=True,
-      )
-    summary = soak.summarize(soak.rows_of(config, file))
+  simulation.set_local_context()
+  for row in soak.run_to_file(config, file):
+    print(
+      f'round {row["round"]}: {len(row["violations"])} violations, '
+      f'{row["python_mib"]} + {row["worker_mib"]} MiB',
+      flush=True,
+    )
+  summary = soak.summarize(soak.rows_of(config, file))
   print(json.dumps(summary, indent=2))
   return 1 if summary['violations'] else 0
 

@@ -101,11 +101,8 @@ def check(config: settings.Config, data: datasets.ImageData) -> None:
   _sgd(config.client_learning_rate, config.client_momentum)
   _sgd(config.server_learning_rate, config.server_momentum)
   factory = _build_aggregator(config, model).factory
-  types = [
-    tff.to_type(
-      [(w.dtype.as_numpy_dtype, w.shape) for w in model.trainable_weights]
-    )
-  ]
+  weights = model.trainable_weights
+  types = [tff.to_type([(np.float32, tuple(w.shape)) for w in weights])]
   if isinstance(factory, tff.aggregators.WeightedAggregationFactory):
     types.append(tff.TensorType(np.float32))
   factory.create(*types)
