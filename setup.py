@@ -14,7 +14,13 @@ _VERSION = runpy.run_path(str(_HERE / 'tff_autotune_secagg' / '_version.py'))[
   '__version__'
 ]
 
-_EXPERIMENTS = ['matplotlib', 'scikit-learn', 'setuptools<82', 'tensorboard']
+_EXPERIMENTS = [
+  'matplotlib',
+  'scikit-learn',
+  'setuptools<82',
+  'tabulate',
+  'tensorboard',
+]
 
 setuptools.setup(
   name='tff_autotune_secagg',
