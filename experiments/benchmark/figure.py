@@ -71,15 +71,14 @@ def _ratios(cells):
 
 def _looks(cases):
   """Colour and line style of each case, by the library that it is of."""
-  owners = {
-    'tff_autotune_secagg': 'autotuned',
-    'TFF': 'TFF',
-    'TFMOT': 'TFMOT',
-  }
+  owners = {'tff_autotune_secagg': 'autotuned', 'TFF': 'TFF', 'TFMOT': 'TFMOT'}
+  by_owner = {}
+  for case in cases:
+    owner = owners.get(case.split()[0], 'neutral')
+    by_owner.setdefault(owner, []).append(case)
   looks = {}
-  for prefix, name in owners.items():
-    members = [case for case in cases if case.split()[0] == prefix]
-    looks.update(zip(members, palette.shades(name, len(members))))
+  for owner, members in by_owner.items():
+    looks.update(zip(members, palette.shades(owner, len(members))))
   return looks
 
 
