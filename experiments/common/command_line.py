@@ -9,13 +9,13 @@ fault of the code and keeps its traceback.
 """
 
 import contextlib
-import functools
 import os
 import sys
 from typing import Callable, List, Optional, Sequence
 
 from absl import app
 from absl import flags
+from absl import logging
 
 from experiments.common import quiet
 
@@ -54,30 +54,24 @@ def run(
     flag_file: Path of a flag file whose values are the flags' defaults.
     on_interrupt: What Ctrl-C prints.
   """
+  # Not `app.run`: TensorFlow breaks Keras where it is imported within that, as
+  # it then sets up its devices too early.
+  app.define_help_flags()
+  logging.use_absl_handler()
   files = [] if flag_file is None else [f'--flagfile={flag_file}']
-
-  def parse_or_exit(argv):
-    try:
-      return parse([argv[0], *files, *argv[1:]], required)
-    except flags.Error as e:
-      _end(e)
-    except SystemExit:
-      # Only --help ends the parsing so, and absl counts it as a failure.
-      sys.exit(0)
-
   try:
-    app.run(functools.partial(_run_main, main), flags_parser=parse_or_exit)
+    parse([sys.argv[0], *files, *sys.argv[1:]], required)
+  except flags.Error as e:
+    _end(e)
+  except SystemExit:
+    sys.exit(0)  # Only --help ends so, and absl counts it as a failure.
+  try:
+    sys.exit(main())
+  except (UserError, OSError) as e:
+    _end(e)
   except KeyboardInterrupt:
     print(f'\n{on_interrupt}', file=sys.stderr)
     sys.exit(INTERRUPTED_STATUS)
-
-
-def _run_main(main, argv):
-  del argv  # Only the program is left.
-  try:
-    return main()
-  except (UserError, OSError) as e:
-    _end(e)
 
 
 def _end(error):
