@@ -31,7 +31,9 @@ def draw(setting: replay.Setting, sizes: Sequence[float], title: str = ''):
     2, 1, figsize=(8, 6.4), sharex=True, height_ratios=(3, 2)
   )
   rounds = np.arange(1, len(sizes) + 1)
-  upper.plot(rounds, sizes, 'o', color='black', markersize=3, label='sum')
+  upper.plot(
+    rounds, sizes, 'o', color=palette.NEUTRAL, markersize=3, label='sum'
+  )
   upper.plot(rounds, np.exp(learned.means), color=_COLOUR, label='forecast')
   band = [np.exp(learned.means + z * learned.stddevs) for z in (-2, 2)]
   upper.fill_between(

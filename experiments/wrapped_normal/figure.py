@@ -52,7 +52,7 @@ def draw(sigma_over_t: float = 0.5, title: str = ''):
     label='where they end up',
   )
   for edge in (-1, 1):
-    axes.axvline(edge, color='black', linewidth=0.8, linestyle=':')
+    axes.axvline(edge, color=palette.NEUTRAL, linewidth=0.8, linestyle=':')
   axes.set(
     xlabel='value of an entry of the rotated sum (units of $t$)',
     ylabel='density',
