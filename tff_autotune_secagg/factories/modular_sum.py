@@ -28,6 +28,7 @@ class ExactModularSumFactory(chain.ChainedFactory):
     `0 .. modulus - 1`, for up to 2**33 clients.
   """
 
+  @_checks.names_modulus
   def __init__(self, *, modulus: int):
     """Initializes the factory.
 
