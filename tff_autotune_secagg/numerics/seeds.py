@@ -22,8 +22,9 @@ def private_seed() -> tf.Tensor:
   It comes from a generator that TensorFlow seeds from the system's entropy once
   for each process. No seed of TensorFlow's touches this op, and unlike all of
   its other ops without a seed it also runs where TensorFlow is to be
-  deterministic (`TF_DETERMINISTIC_OPS`, `enable_op_determinism`): what is
-  private must not repeat.
+  deterministic, by `TF_DETERMINISTIC_OPS` or
+  `tf.config.experimental.enable_op_determinism`: what is private must not
+  repeat.
   """
   return tf.raw_ops.NonDeterministicInts(shape=[2], dtype=tf.int64)
 
