@@ -14,7 +14,13 @@ _VERSION = runpy.run_path(str(_HERE / 'tff_autotune_secagg' / '_version.py'))[
   '__version__'
 ]
 
-_EXPERIMENTS = ['matplotlib', 'scikit-learn', 'setuptools<82', 'tensorboard']
+_EXPERIMENTS = [
+  'matplotlib',
+  'scikit-learn',
+  'setuptools<82',
+  'tabulate',
+  'tensorboard',
+]
 
 setuptools.setup(
   name='tff_autotune_secagg',
@@ -50,6 +56,11 @@ setuptools.setup(
   packages=setuptools.find_packages(
     include=['tff_autotune_secagg', 'tff_autotune_secagg.*']
   ),
+  entry_points={
+    'console_scripts': [
+      'tff-autotune-planner = tff_autotune_secagg.planner:run'
+    ]
+  },
   package_data={'tff_autotune_secagg': ['py.typed']},
   zip_safe=False,
   install_requires=[

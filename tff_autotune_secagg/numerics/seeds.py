@@ -64,8 +64,16 @@ def initial_state(seed: Optional[int], stream: int) -> collections.OrderedDict:
 
 
 def round_seed(state: collections.OrderedDict) -> tf.Tensor:
-  """Returns the seed of the coming round, int64 [2]."""
-  return tf.random.experimental.stateless_fold_in(state['seed'], state['round'])
+  """Returns the seed of the coming round, int64 [2].
+
+  Clients are told it, and must not learn from it those of other rounds: the
+  fold puts the same word in front of every round's number, which the split
+  mixes.
+  """
+  folded = tf.random.experimental.stateless_fold_in(
+    state['seed'], state['round']
+  )
+  return split(folded, 1)[0]
 
 
 def next_state(state: collections.OrderedDict) -> collections.OrderedDict:
