@@ -27,14 +27,9 @@ def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
     Values by name, on one level: those of `QuantizeModFactory` or of
     `distributed_dp_aggregator`, and those of everything around it, such as
     `weight_sum` of a mean or the clients that TFF's zeroing counts. Of two with
-<<<<<<< HEAD
     the same name it is the outer one: a client that a mean rejects is a client
     of zeros to the sum inside, so that only the mean's `rejected_clients`
     counts.
-=======
-    the same name it is the outer one: a client that a mean rejects is one of
-    zeros to the sum inside, so that only the mean's `rejected_clients` counts.
->>>>>>> main
 
   Raises:
     TypeError: `metrics` is no mapping.
