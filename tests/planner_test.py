@@ -98,7 +98,7 @@ class BinaryTest(absltest.TestCase):
     found = re.search(
       r'^`modulus` 16 is too small for `num_clients` 1000: the predicted error'
       r' is 0\.99 of the squared norm of the sum, above 0\.5\. Raise'
-      r' `modulus` to (\d+) or more, or lower `num_clients`\.$',
+      r' `modulus` to (\d+) or more, or lower `num_clients`\.',
       text,
       re.MULTILINE,
     )
