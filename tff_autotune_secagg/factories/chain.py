@@ -95,16 +95,18 @@ def create_process(
   builders, inner_factory = _unchain(builders, inner_factory)
   stages, inner_value_type = _build(builders, value_type)
   weight_types = () if weight_type is None else (weight_type,)
-  argument_types = (value_type, *weight_types)
+  to_first, to_inner = weight_types, ()
   if inner_takes_weight:
-    inner_process = inner_factory.create(inner_value_type, *weight_types)
-    num_encoded = 1
-  else:
-    inner_process = inner_factory.create(inner_value_type)
-    num_encoded = len(argument_types)
-  chain = _compute(
-    stages, argument_types[:num_encoded], inner_value_type, inner_process
-  )
+    to_first, to_inner = to_inner, to_first
+  inner_process = inner_factory.create(inner_value_type, *to_inner)
+  encoded_types = (value_type, *to_first)
+  chain = _compute(stages, encoded_types, inner_value_type, inner_process)
+  return _wire(chain, inner_process, encoded_types, to_inner)
+
+
+def _wire(chain, inner_process, encoded_types, inner_weight_types):
+  """Returns the process of a chain around `inner_process`."""
+  num_encoded = len(encoded_types)
 
   @tff.federated_computation
   def init_fn():
@@ -116,14 +118,11 @@ def create_process(
     parameters = tff.federated_broadcast(prepared[1])
 
     # Client computation.
-    encoded = tff.federated_map(
-      chain.encode, (*arguments[:num_encoded], parameters)
-    )
+    to_encode, to_inner = arguments[:num_encoded], arguments[num_encoded:]
+    encoded = tff.federated_map(chain.encode, (*to_encode, parameters))
 
     # Inner aggregation.
-    inner = inner_process.next(
-      prepared[0], encoded[0], *arguments[num_encoded:]
-    )
+    inner = inner_process.next(prepared[0], encoded[0], *to_inner)
     if chain.limits:
       sums = tff.federated_secure_sum(encoded[1], max_input=chain.limits)
     else:
@@ -138,8 +137,9 @@ def create_process(
       state=decoded[0], result=decoded[1], measurements=decoded[2]
     )
 
+  argument_types = (*encoded_types, *inner_weight_types)
   # TFF takes no `*arguments`.
-  if weight_type is not None:
+  if len(argument_types) > 1:
 
     def next_fn(state, value, weight):
       return run_round(state, value, weight)
