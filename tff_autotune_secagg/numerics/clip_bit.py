@@ -83,7 +83,7 @@ def append(
   Args:
     update: float32 or float64 tensor [d], d static.
     clip_norm: float scalar c, in units of values.
-    noise_multiplier: z.
+    noise_multiplier: z, positive.
     count_stddev: z_b, in clients.
 
   Returns:
@@ -109,11 +109,11 @@ def share_within(
   """Returns the share of clients within the clip norm, with the noise of z_b.
 
   Args:
-    coordinate: float scalar, the last one of the sum of `append`ed vectors, in
-      units of values.
+    coordinate: float scalar, the last one of the sum of what `append`
+      returned, in units of values.
     clip_norm: c of that round.
     num_clients: scalar, clients in the sum, at least 1.
-    noise_multiplier: z.
+    noise_multiplier: z, positive.
     count_stddev: z_b, in clients.
 
   Returns:
