@@ -8,11 +8,17 @@ on, so that a link works here as it does in the repository.
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
+from docutils.utils.math import MathError
+from sphinx.util import logging
 
+from experiments.common import quiet
 import tff_autotune_secagg as autotune
+
+del quiet  # Imported for its side effect.
 
 project = 'tff_autotune_secagg'
 author = 'The tff_autotune_secagg Authors'
+copyright = f'2026 {author}'
 version = release = autotune.__version__
 
 extensions = ['myst_nb', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon']
@@ -29,6 +35,7 @@ exclude_patterns = ['.*', 'build', 'dist', 'results', 'tests']
 
 html_theme = 'furo'
 html_title = f'{project} {version}'
+html_theme_options = {'light_css_variables': {'sidebar-width': '18rem'}}
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = 'mathml'
@@ -44,7 +51,7 @@ default_role = 'py:obj'
 autoclass_content = 'both'
 autodoc_default_options = {'members': True, 'member-order': 'bysource'}
 autodoc_preserve_defaults = True
-autodoc_typehints = 'signature'
+maximum_signature_line_length = 80
 napoleon_custom_sections = [
   'At clients',
   'At server',
@@ -61,6 +68,8 @@ napoleon_custom_sections = [
   'Types',
 ]
 napoleon_use_ivar = True
+
+_logger = logging.getLogger(__name__)
 
 
 def _skip_public(app, kind, name, member, skip, options):
@@ -87,16 +96,19 @@ def _find_public(app, env, node, content):
 
 def _visit_math(translator, node):
   """Writes MathML, which browsers show by themselves, without scripts."""
-  mathml = latex2mathml.tex2mathml(
-    node.astext(), as_block=node.tagname == 'math_block'
-  )
-  translator.body.append(mathml)
+  try:
+    mathml = latex2mathml.tex2mathml(
+      node.astext(), as_block=isinstance(node, nodes.math_block)
+    )
+  except MathError as error:
+    _logger.warning('%s', error, location=node)
+  else:
+    translator.body.append(mathml)
   raise nodes.SkipNode
 
 
 def setup(app):
+  """Is what Sphinx calls."""
   app.connect('autodoc-skip-member', _skip_public)
   app.connect('missing-reference', _find_public)
-  app.add_html_math_renderer(
-    'mathml', (_visit_math, None), (_visit_math, None)
-  )
+  app.add_html_math_renderer('mathml', (_visit_math, None), (_visit_math, None))
