@@ -7,12 +7,14 @@ import email
 import importlib.util
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import tempfile
+import venv
 import zipfile
 
 from absl.testing import absltest
@@ -155,6 +157,24 @@ class PackagingTest(absltest.TestCase):
 
   def test_build_warns_of_nothing(self):
     self.assertNotIn('Warning', self._output)
+
+
+class InstallGuideTest(absltest.TestCase):
+  def test_the_check_sees_what_is_installed_and_not_the_checkout(self):
+    guide = (_PROJECT / 'docs' / 'install.md').read_text(encoding='utf-8')
+    checks = re.findall(r"^\.\./my-env/bin/python (.*-c '.*)$", guide, re.M)
+    self.assertLen(checks, 2)
+    folder = pathlib.Path(self.create_tempdir().full_path)
+    venv.create(folder)  # Nothing is installed there.
+    for check in checks:
+      process = subprocess.run(
+        [folder / 'bin' / 'python', *shlex.split(check)],
+        cwd=_PROJECT,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+      )
+      self.assertIn("No module named 'tff_autotune_secagg'", process.stderr)
 
 
 class DependencyTest(absltest.TestCase):
