@@ -34,10 +34,12 @@ include_patterns = [
 exclude_patterns = ['.*', 'build', 'dist', 'results', 'tests']
 
 html_theme = 'furo'
-html_title = f'{project} {version}'
-html_theme_options = {'light_css_variables': {'sidebar-width': '18rem'}}
+# The side bar is narrower than the name, which may break at the tag.
+html_title = f'tff_autotune_<wbr>secagg {version}'
 html_show_sourcelink = False
 html_copy_source = False
+# Read from a file, a page may not fetch the others.
+html_show_search_summary = False
 html_math_renderer = 'mathml'
 
 myst_enable_extensions = ['dollarmath']
