@@ -25,7 +25,7 @@ class BisectTest(absltest.TestCase):
     low = tf.constant([2.0, 2.0], tf.float64)
     high = tf.constant([3.0, 3.0], tf.float64)
     found = bisection.bisect(
-      lambda x: tf.constant([True, False]), low, high
+      lambda x: tf.tile([[True, False]], [3, 1]), low, high
     ).numpy()
     self.assertEqual(found[0], 3.0)
     self.assertLessEqual(found[1] - 2.0, 2.0**-45)

@@ -41,6 +41,7 @@ def _finished(
     contributing=tf.constant(contributing),
     rejected=tf.constant(2),
     num_coordinates=num_coordinates,
+    size_forecast=tuner.size_forecast(tuner.initial_state()),
   )
 
 

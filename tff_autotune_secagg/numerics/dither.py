@@ -216,8 +216,8 @@ def _expected_versine(stddev_bins, num_clients, modulus):
     angle, before = 2 * np.pi * j / modulus, 2 * np.pi * (j - 1) / modulus
     cosines = math.cos(angle) - math.cos(before)
     sines = math.sin(angle) - math.sin(before)
-    above = tail((j - offsets) / stddev_bins[:, tf.newaxis])
-    below = tail((j - 1 + offsets) / stddev_bins[:, tf.newaxis])
+    above = tail((j - offsets) / stddev_bins[..., tf.newaxis])
+    below = tail((j - 1 + offsets) / stddev_bins[..., tf.newaxis])
     real += cosines * (above + below)
     imaginary += sines * (above - below)
   log_norm = 0.5 * tf.math.log1p(
@@ -226,4 +226,4 @@ def _expected_versine(stddev_bins, num_clients, modulus):
   angle = num_clients * tf.atan2(imaginary, 1.0 + real)
   versine = -tf.math.expm1(num_clients * log_norm)
   versine += (1.0 - versine) * 2.0 * tf.square(tf.sin(angle / 2))
-  return tf.reduce_sum(versine * weights, axis=1)
+  return tf.reduce_sum(versine * weights, axis=-1)

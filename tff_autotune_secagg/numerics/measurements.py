@@ -3,7 +3,7 @@
 """What a round reports. A new measurement is one line of `_MEASUREMENTS`."""
 
 import collections
-from typing import NamedTuple
+from typing import NamedTuple, Tuple
 
 import tensorflow as tf
 
@@ -26,6 +26,7 @@ class FinishedRound(NamedTuple):
     contributing: int32 scalar, clients whose update is not 0.
     rejected: int32 scalar, clients whose update is not finite.
     num_coordinates: Python int, coordinates on the wire.
+    size_forecast: what the tuner believed, see `Tuner.size_forecast`.
   """
 
   tuner: tuning.Tuner
@@ -35,6 +36,7 @@ class FinishedRound(NamedTuple):
   contributing: tf.Tensor
   rejected: tf.Tensor
   num_coordinates: int
+  size_forecast: Tuple[tf.Tensor, tf.Tensor]
 
   @property
   def num_clients(self) -> tf.Tensor:
@@ -59,8 +61,8 @@ _MEASUREMENTS = collections.OrderedDict(
   zero_sum=lambda r: r.fitted.is_zero,
   modulus_too_small=lambda r: r.tuner.modulus_is_too_small(r.num_clients),
   sum_stddev=lambda r: tf.cast(r.fitted.sum_stddev, tf.float32),
-  size_forecast=lambda r: r.tuner.size_forecast(r.tuner_state)[0],
-  size_uncertainty=lambda r: r.tuner.size_forecast(r.tuner_state)[1],
+  size_forecast=lambda r: r.size_forecast[0],
+  size_uncertainty=lambda r: r.size_forecast[1],
   wrap_probability=lambda r: tf.cast(fitted_wrap_probability(r), tf.float32),
   predicted_nmse=lambda r: tf.cast(round_nmse(r), tf.float32),
   num_clients=lambda r: r.contributing,

@@ -69,12 +69,9 @@ def find(
   clients = tf.maximum(num_clients, 1.0)
   never = tf.constant(False)
   if wrap_probability is None:
+    known = tf.zeros([1], tf.float64), tf.ones([1], tf.float64)
     found = operating_point.best_operating_point(
-      clients,
-      modulus,
-      rounding,
-      decoding,
-      *operating_point.normal_nodes(0.0),
+      clients, modulus, rounding, decoding, *known
     )
     rule = never
   else:

@@ -40,11 +40,12 @@ DEFAULT_SIZE_UNCERTAINTY = 0.1
 
 _TABLE_STEP = 0.05
 _TABLE_MAX = 12.0
-# Candidates for r. 0.5 is nearly uniform; up to 9, which wraps one coordinate
-# in 1e18, steps are fine; the others, in steps of 5 %, serve uncertain sizes.
-_HALF_PERIODS = np.concatenate(
-  [np.linspace(0.5, 9.0, 171), np.geomspace(9.0, 400.0, 78)[1:]]
-)
+# The search for the best bin size: from half a period of 0.5 sigma, which is
+# nearly uniform, to 400, which uncertain sizes may need; in steps of 10 %, then
+# of 0.7 % between the neighbours of the best.
+_HALF_PERIODS = (0.5, 400.0)
+_COARSE_CANDIDATES = 65
+_FINE_CANDIDATES = 31
 
 
 @functools.lru_cache(maxsize=None)
@@ -133,34 +134,37 @@ def operating_point(
   Returns:
     An `OperatingPoint` with the half period that was asked for, or reached.
   """
-  root = tf.sqrt(tf.maximum(num_clients, 1.0))
-
-  def noise(bin_per_client):
-    variance = rounding_noise.decoded_variance(
-      1.0 / bin_per_client, num_clients, rounding
-    )
-    return tf.square(bin_per_client) * variance
-
-  def period(bin_per_client):
-    return modulus * bin_per_client / root
-
-  low = tf.math.log(2.0 * half_period_stddevs * root / modulus)
-  if rounding is modes.Rounding.DITHER:
-    high = tf.zeros_like(low) - math.log(dither.MIN_CLIENT_STDDEV_BINS)
-  else:
-    high = low + 30.0
+  low = tf.math.log(2.0 * half_period_stddevs / modulus)
+  high = _largest_log_bin(low + 30.0, num_clients, rounding)
 
   def is_short(log_bin):
-    b = tf.exp(log_bin)
-    return period(b) < 2.0 * half_period_stddevs * tf.sqrt(1.0 + noise(b))
+    found = _at_bin_size(tf.exp(log_bin), num_clients, modulus, rounding)
+    return found.half_period_stddevs < half_period_stddevs
 
-  b = tf.exp(bisection.bisect(is_short, low, high))
-  observed = 1.0 + noise(b)
-  return OperatingPoint(
-    half_period_stddevs=period(b) / 2 / tf.sqrt(observed),
-    bin_per_stddev=b / root,
-    noise_share=noise(b) / observed,
+  log_bin = bisection.bisect(is_short, low, high)
+  return _at_bin_size(tf.exp(log_bin), num_clients, modulus, rounding)
+
+
+def _at_bin_size(bin_per_stddev, num_clients, modulus, rounding):
+  """Returns the `OperatingPoint` of bin sizes in units of sigma."""
+  squared_bin = num_clients * tf.square(bin_per_stddev)
+  noise = squared_bin * rounding_noise.decoded_variance(
+    tf.math.rsqrt(squared_bin), num_clients, rounding
   )
+  observed = 1.0 + noise
+  return OperatingPoint(
+    half_period_stddevs=modulus * bin_per_stddev / 2 / tf.sqrt(observed),
+    bin_per_stddev=bin_per_stddev,
+    noise_share=noise / observed,
+  )
+
+
+def _largest_log_bin(otherwise, num_clients, rounding):
+  """Returns the ln of the largest bin to look at, in units of sigma."""
+  if rounding is modes.Rounding.STOCHASTIC:
+    return otherwise
+  largest = -math.log(dither.MIN_CLIENT_STDDEV_BINS)
+  return tf.fill(tf.shape(otherwise), largest - 0.5 * tf.math.log(num_clients))
 
 
 def normal_nodes(size_uncertainty: float) -> Tuple[tf.Tensor, tf.Tensor]:
@@ -220,7 +224,7 @@ def best_operating_point(
   No error counts for more than the 1 of a round that is dropped.
 
   Args:
-    num_clients: float64 scalar.
+    num_clients: float64 scalar of at least 1.
     modulus: Python int.
     rounding: the clients' mode.
     decoding: the server's mode.
@@ -231,17 +235,27 @@ def best_operating_point(
   Returns:
     Scalars.
   """
-  candidates = operating_point(
-    tf.constant(_HALF_PERIODS, tf.float64), num_clients, modulus, rounding
-  )
-  errors = _nmse_of_sizes(
-    candidates, num_clients, rounding, decoding, log_sizes
-  )
-  # Those of centred decoding have no bound, and sizes that hardly occur would
-  # decide; beyond the cap they decide only between bins that all lose.
-  capped = tf.minimum(errors, 1.0) + 1e-9 * errors
-  best = tf.argmin(tf.linalg.matvec(capped, weights))
-  return OperatingPoint(*(tf.gather(part, best) for part in candidates))
+
+  def best_of(log_bins):
+    candidates = _at_bin_size(tf.exp(log_bins), num_clients, modulus, rounding)
+    errors = _nmse_of_sizes(
+      candidates, num_clients, rounding, decoding, log_sizes
+    )
+    # Those of centred decoding have no bound, and sizes that hardly occur would
+    # decide; beyond the cap they decide only between bins that all lose.
+    capped = tf.minimum(errors, 1.0) + 1e-9 * errors
+    return candidates, tf.argmin(tf.linalg.matvec(capped, weights))
+
+  ends = tf.math.log(2.0 * tf.constant(_HALF_PERIODS, tf.float64) / modulus)
+  high = tf.minimum(ends[1], _largest_log_bin(ends[1], num_clients, rounding))
+  low = tf.minimum(ends[0], high)
+  step = (high - low) / (_COARSE_CANDIDATES - 1)
+  log_bins = low + step * np.arange(_COARSE_CANDIDATES)
+  _, index = best_of(log_bins)
+  fine = step * np.linspace(-1.0, 1.0, _FINE_CANDIDATES)
+  near = tf.clip_by_value(log_bins[index] + fine, low, log_bins[-1])
+  candidates, index = best_of(near)
+  return OperatingPoint(*(part[index] for part in candidates))
 
 
 def paper_operating_point(

@@ -90,8 +90,9 @@ def read_dither(raw, decoded, bin_sizes, clients, is_ladder, modulus):
     ),
     clients * dither.UNIFORM_VARIANCE,
   )
+  # Not needed of a ladder; in an ordinary round the stripes are one sample.
   client_stddev_bins = dither.client_stddev_bins(
-    1.0 - raw.cosine, clients, modulus
+    1.0 - raw.cosine[:1], clients, modulus
   )
   wide = client_stddev_bins >= dither.MIN_CLIENT_STDDEV_BINS
   from_decoded = tf.logical_and(

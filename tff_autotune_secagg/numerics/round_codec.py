@@ -128,6 +128,7 @@ class RoundCodec:
       contributing=counts['contributing'],
       rejected=counts['rejected'],
       num_coordinates=sum(s.shape.num_elements() for s in self._specs),
+      size_forecast=self._tuner.size_forecast(tuner_state),
     )
     return leaves, next_state, measurements.measure(finished)
 
