@@ -4,8 +4,10 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.parse
 
 from absl.testing import absltest
@@ -68,8 +70,9 @@ class SiteTest(absltest.TestCase):
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
-    temporary = pathlib.Path(absltest.get_default_test_tmpdir()).resolve()
-    cls._folder = temporary / 'site' / 'html'
+    temporary = pathlib.Path(tempfile.mkdtemp()).resolve()
+    cls.addClassCleanup(shutil.rmtree, temporary)
+    cls._folder = temporary / 'html'
     # To a file: whatever a process leaves behind would keep a pipe open.
     log = temporary / 'site.txt'
     with open(log, 'w') as output:
