@@ -286,16 +286,17 @@ class ErrorTest(parameterized.TestCase):
   def test_rejects_modulus_too_small_for_num_clients(self):
     with self.assertRaisesRegex(
       ValueError,
-      r'^`modulus` 4 is too small for `num_clients` 1000: the predicted error'
+      r'^`modulus` 64 is too small for `num_clients` 1000: the predicted error'
       r' is [0-9.]+ of the squared norm of the sum, above 0\.\d+\. Raise'
       r' `modulus` to \d+ or more, or lower `num_clients`\.$',
     ):
-      aggregators.AutotunedSecureSumFactory(modulus=4, num_clients=1000)
+      aggregators.AutotunedSecureSumFactory(modulus=64, num_clients=1000)
     with self.assertRaisesRegex(
       ValueError,
       r'^`modulus` 16 is too small for `num_clients` 20: they may differ by'
       r' less than a bin, where dither lets their errors add\. Raise `modulus`'
-      r' to \d+ or more, or lower `num_clients`\.$',
+      r' to \d+ or more, or lower `num_clients`\. If 16 was meant in bits,'
+      r' write `modulus=2\*\*16`\.$',
     ):
       aggregators.autotuned_secure_aggregator(
         modulus=16, num_clients=20, rounding=modes.Rounding.DITHER

@@ -59,6 +59,7 @@ from tff_autotune_secagg.factories.mean import SecureUnweightedMeanFactory
 from tff_autotune_secagg.factories.modular_sum import ExactModularSumFactory
 from tff_autotune_secagg.factories.quantize_mod import QuantizeModFactory
 from tff_autotune_secagg.factories.rotation import HadamardRotationFactory
+from tff_autotune_secagg.metrics import round_measurements
 from tff_autotune_secagg.numerics.modes import Decoding
 from tff_autotune_secagg.numerics.modes import Rounding
 from tff_autotune_secagg.numerics.tuning import FixedBinSize
@@ -67,6 +68,7 @@ from tff_autotune_secagg.numerics.wrapped_normal_tuner import WrappedNormalTuner
 from tff_autotune_secagg.planning import optimal_wrap_probability
 from tff_autotune_secagg.planning import plan_modulus
 from tff_autotune_secagg.planning import predicted_nmse
+from tff_autotune_secagg.simulation import tensorflow_log as _tensorflow_log
 
 __all__ = [
   'AutotunedSecureSumFactory',
@@ -93,6 +95,7 @@ __all__ = [
   'plan_distributed_dp_modulus',
   'plan_modulus',
   'predicted_nmse',
+  'round_measurements',
   'simulation',
 ]
 
@@ -113,3 +116,4 @@ def __getattr__(name):
 
 # A secure sum in TFF's own default context then says which context it needs.
 simulation.explain_missing_context()
+_tensorflow_log.drop_unused_assertions_if_silenced()

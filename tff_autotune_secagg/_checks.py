@@ -7,15 +7,20 @@ argument is a `TypeError`, a wrong value of the right kind a `ValueError`.
 """
 
 import enum
+import functools
 import math
 import numbers
 import re
-from typing import Any, Optional, Sequence, Type
+import sys
+from typing import Any, Callable, Optional, Sequence, Type
 import warnings
 
 import numpy as np
 
 MAX_PORT = 2**16 - 1
+
+# Of a residue, which 32-bit integers carry.
+MAX_BITS = 30
 
 # How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
 STATE_REFUSAL = 'The state was written with'
@@ -48,7 +53,30 @@ def check_int(
 
 def check_modulus(modulus: Any) -> int:
   """Returns `modulus` as an int the 32-bit residues can carry, or raises."""
-  return check_int('modulus', modulus, 2, 2**30)
+  return check_int('modulus', modulus, 2, 2**MAX_BITS)
+
+
+def names_modulus(function: Callable[..., Any]) -> Callable[..., Any]:
+  """Decorates what takes `modulus`: who writes `bits` is told to write that."""
+
+  @functools.wraps(function)
+  def checked(*args, **kwargs):
+    if 'bits' in kwargs:
+      bits = kwargs['bits']
+      power = bits if isinstance(bits, numbers.Integral) else 'bits'
+      raise TypeError(
+        f'`bits` must be given as `modulus=2**{power}`, {_found(bits)}'
+      )
+    return function(*args, **kwargs)
+
+  return checked
+
+
+def modulus_hint(modulus: int) -> str:
+  """Returns what to add to "`modulus` is too small" if bits may be meant."""
+  if modulus > MAX_BITS:
+    return ''
+  return f' If {modulus} was meant in bits, write `modulus=2**{modulus}`.'
 
 
 def check_float(
@@ -158,10 +186,8 @@ def renamed(name: str, value: Any, old_name: str, old_value: Any) -> Any:
   """
   if old_value is None:
     return value
-  warnings.warn(
-    f'`{old_name}` is now `{name}`; the old name will be removed in 0.2.',
-    DeprecationWarning,
-    stacklevel=3,
+  _deprecate(
+    f'`{old_name}` is now `{name}`; the old name will be removed in 0.2.'
   )
   return old_value
 
@@ -169,12 +195,19 @@ def renamed(name: str, value: Any, old_name: str, old_value: Any) -> Any:
 def warn_unused(name: str, value: Any) -> None:
   """Warns of an argument that has no effect any more, unless it is None."""
   if value is not None:
-    warnings.warn(
+    _deprecate(
       f'`{name}` has no effect any more and will be removed in 0.2; leave it'
-      ' out.',
-      DeprecationWarning,
-      stacklevel=3,
+      ' out.'
     )
+
+
+def _deprecate(message: str) -> None:
+  """Warns at the line that called the function that called this module."""
+  frame, level = sys._getframe(2), 3
+  # `names_modulus` may stand between the two.
+  while frame.f_back is not None and frame.f_back.f_globals is globals():
+    frame, level = frame.f_back, level + 1
+  warnings.warn(message, DeprecationWarning, stacklevel=level + 1)
 
 
 def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:

@@ -61,6 +61,7 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     Bonawitz et al. (2019, arXiv:1912.00131).
   """
 
+  @_checks.names_modulus
   def __init__(
     self,
     *,
@@ -157,9 +158,11 @@ def _check_modulus_fits(
   raise ValueError(
     f'`modulus` {modulus} is too small for `num_clients` {num_clients}:'
     f' {reason}. Raise `modulus` to {fit} or more, or lower `num_clients`.'
+    + _checks.modulus_hint(modulus)
   )
 
 
+@_checks.names_modulus
 def autotuned_secure_aggregator(
   *,
   modulus: int = 2**8,

@@ -25,6 +25,7 @@ from tff_autotune_secagg.numerics import privacy
 from tff_autotune_secagg.stages import clip
 
 
+@_checks.names_modulus
 def distributed_dp_aggregator(
   *,
   noise_multiplier: float,
@@ -100,14 +101,17 @@ def distributed_dp_aggregator(
     seed: of the rotations, which are public; int of 0 .. 2**63 - 1, or None to
       draw one in every `initialize`.
     client_seed_fn: None, or a function without arguments that returns an int64
-      tensor [2], the seed of one client's noise in one round, from TensorFlow
-      operations: it is traced into the client's computation.
+      tensor [2], 128 bits of entropy for one client's noise in one round, from
+      TensorFlow operations: it is traced into the client's computation. They
+      must be stateful, or TensorFlow may run them once for all rounds.
 
   Returns:
     A `tff.aggregators.UnweightedAggregationFactory`.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
+      `client_seed_fn` is called by `create`, which raises if it returns
+      something else.
 
   References:
     Andrew et al. (2021, arXiv:1905.03871); Kairouz, Liu and Steinke (2021,
@@ -183,9 +187,10 @@ def distributed_dp_event(
 
   Limits:
     Up to small terms that no event can express, as they multiply probabilities:
-    T D tau in epsilon and T D tau / 2 in the logarithm of delta.
-    `distributed_dp_epsilon` adds them to what an accountant says. For 5 to
-    10,000 clients and a million values T D tau is at most 1.4e-6 T.
+    T D tau in epsilon and T D tau / 2 in the logarithm of delta, and the errors
+    of the sampler's table. `distributed_dp_epsilon` adds them to what an
+    accountant says. For 5 to 10,000 clients and a million values T D tau is at
+    most 1.4e-6 T.
 
   Args:
     noise_multiplier: as in `distributed_dp_aggregator`.
@@ -232,8 +237,10 @@ def distributed_dp_epsilon(
       `dp_accounting`; None for that of the event alone, exactly.
 
   Returns:
-    float; infinite if `delta` is below what the drawing of noise from a table
-    of 83-bit probabilities allows.
+    float. A large one is a number too, and no promise: at 10 what was unlikely
+    is 20,000 times as likely. Infinite above 1e6, or if `delta` is below what
+    the drawing of noise from a table of 83-bit probabilities allows, or for so
+    few clients that this table may decide.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
@@ -253,6 +260,7 @@ def distributed_dp_epsilon(
   return privacy.total_epsilon(
     gaussian_epsilon_fn,
     delta,
+    noise_multiplier=noise_multiplier,
     min_clients=min_clients,
     num_rounds=num_rounds,
     dim=distributed_dp.rotated_dim(dim),
@@ -286,4 +294,5 @@ def _check_room(modulus, min_clients):
     raise ValueError(
       f'`modulus` {modulus} is too small for `min_clients` {min_clients}: their'
       f' noise alone needs {needed}. Raise `modulus`, or leave it out.'
+      + _checks.modulus_hint(modulus)
     )

@@ -83,6 +83,7 @@ def _planned(
   )
 
 
+@_checks.names_modulus
 def optimal_wrap_probability(
   *,
   num_clients: int,
@@ -118,6 +119,7 @@ def optimal_wrap_probability(
   return float(2.0 * wrapped_normal.normal_tail(found.half_period_stddevs))
 
 
+@_checks.names_modulus
 def predicted_nmse(
   *,
   num_clients: int,

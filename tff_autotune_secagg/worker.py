@@ -6,18 +6,21 @@ The command::
 
     python -m tff_autotune_secagg.worker --port=8000
 
-Serves until it is ended by Ctrl-C or SIGTERM. Anybody who can reach the port
-can run computations on it: use a network that you trust.
+Serves until it is ended by Ctrl-C or SIGTERM. A port that another program
+listens on, another worker included, is refused with exit status 1. Anybody who
+can reach the port can run computations on it: use a network that you trust.
 """
 
 from collections.abc import Sequence
 import os
+import sys
 
 from absl import app
 from absl import flags
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg import simulation
+from tff_autotune_secagg.simulation import worker_process
 
 
 def define_flags() -> None:
@@ -46,6 +49,13 @@ def main(argv: Sequence[str]) -> None:
   command = simulation.worker_command(
     port, max_concurrent_clients=flags.FLAGS.max_concurrent_clients
   )
+  try:
+    worker_process.check_port(port)
+  except OSError as error:
+    sys.exit(
+      f'`--port` must be one that this worker can have to itself, found {port}:'
+      f' {error.strerror}. Take another port, or end what listens there.'
+    )
   print(f'Serving on port {port}; Ctrl-C ends it.', flush=True)
   # Becomes the worker, so that a signal or a service manager reaches it.
   os.execv(command[0], command)

@@ -8,10 +8,8 @@ simulation inherits the environment. Set `TF_CPP_MIN_LOG_LEVEL` yourself to
 hear everything again.
 """
 
-import atexit
 import logging as python_logging
 import os
-import sys
 import warnings
 
 from absl import logging
@@ -27,9 +25,3 @@ logging.set_verbosity(logging.WARNING)
 logging.set_stderrthreshold('warning')
 # TFF's own metrics leave assertions unused, which TensorFlow reports as errors.
 python_logging.getLogger('tensorflow').setLevel(python_logging.CRITICAL)
-
-
-@atexit.register
-def _silence_teardown():
-  # A destructor in TFF runs after the modules it needs are gone.
-  sys.unraisablehook = lambda unraisable: None

@@ -55,6 +55,27 @@ class BudgetTest(parameterized.TestCase):
     if length != 1.0:
       self.assertEqual(vector[-1] > 0, length < 1.0)
 
+  @parameterized.product(
+    clip_norm=[0.01, 20.0], length=[1e-30, 0.5, 1.0, 3.0], count_stddev=[2, 5]
+  )
+  def test_replacing_an_update_by_0_moves_by_the_joint_norm_at_most(
+    self, clip_norm, length, count_stddev
+  ):
+    budget = dict(noise_multiplier=1.0, count_stddev=float(count_stddev))
+    update = _direction(100) * np.float32(length * clip_norm)
+    one, two = (
+      clip_bit.append(u, tf.constant(clip_norm), **budget).numpy()
+      for u in (update, 0.0 * update)
+    )
+    self.assertFalse(np.any(two))
+    distance = np.linalg.norm(one.astype(np.float64) - two)
+    joint = clip_bit.joint_clip_norm(clip_norm, **budget)
+    self.assertLess(distance, joint * (1.0 + 1e-6))
+    if length > 1.0:  # Negative control: a bit of its own for 0.
+      two[-1] = -one[-1]
+      distance = np.linalg.norm(one.astype(np.float64) - two)
+      self.assertGreater(distance, joint * 1.01)
+
   def test_what_is_not_finite_stays_so(self):
     update = _direction(100)
     update[3] = math.nan

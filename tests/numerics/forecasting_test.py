@@ -110,35 +110,6 @@ def _old_log_ratio(modulus):
   return math.log(float(best.bin_per_stddev))
 
 
-# ln of half a period over the true size.
-_LOG_REACH = np.linspace(-3.0, 18.0, 421)
-
-
-@functools.lru_cache(maxsize=None)
-def _oracle_errors(modulus, num_clients):
-  """NMSE for `_LOG_REACH` by the slow references, posterior mean."""
-  errors = []
-  for reach in np.exp(_LOG_REACH):
-    b = 2 * reach / modulus
-    client = 1 / (math.sqrt(num_clients) * b)
-    # From two bins on it is 1/6 to nine digits.
-    variance = 1 / 6 if client > 2 else reference.stochastic_variance(client)
-    noise = num_clients * b**2 * variance
-    half_period = reach / math.sqrt(1 + noise)
-    # Below it, all wraps; above it, nothing does.
-    wrap = 1.0 if half_period < 0.1 else 0.0
-    if 0.1 <= half_period < 9.0:
-      wrap = reference.wrapped_error(half_period, False)
-    errors.append((noise + wrap) / (1 + noise))
-  return np.array(errors)
-
-
-def _nmse(log_ratio, modulus, num_clients=10):
-  """NMSE at ln(bin size / size of the sum)."""
-  reach = log_ratio + math.log(modulus / 2)
-  return np.interp(reach, _LOG_REACH, _oracle_errors(modulus, num_clients))
-
-
 # Half a period over the size below which 4096 coordinates read as uniform:
 # the mean cosine is five standard errors of 1 / sqrt(2 * 4096).
 _READABLE = 1 / (2 * math.sqrt(math.log(math.sqrt(2 * 4096) / 5) / 2) / math.pi)
@@ -160,7 +131,7 @@ def _play(rule, log_sizes, modulus=256):
       errors.append(1.0)
       rule.miss(log_limit)
     else:
-      errors.append(_nmse(log_bin - log_size, modulus))
+      errors.append(reference.posterior_nmse(log_bin - log_size, modulus))
       rule.see(log_size)
   return np.array(errors)
 
@@ -475,59 +446,6 @@ class CohortTest(parameterized.TestCase):
     )
     fewer = _forecast(learner.state, _float64(10.0 / 16))
     self.assertLess(float(fewer.mean), learner.mean + 1e-9)
-
-
-class BinSizeTest(parameterized.TestCase):
-  def _forecast(self, stddev, mean=0.0):
-    nodes, weights = np.polynomial.hermite_e.hermegauss(45)
-    return forecasting.Forecast(
-      _float64(mean + stddev * nodes),
-      _float64(weights / weights.sum()),
-      _float64(mean),
-      _float64(stddev),
-    )
-
-  @parameterized.product(
-    modulus=(16, 256, 65536), stddev=(0.05, 0.4, 1.5), mean=(0.0, -20.0)
-  )
-  def test_has_the_least_expected_error(self, modulus, stddev, mean):
-    predicted = self._forecast(stddev, mean)
-    found, error = _best(modulus)(predicted, _float64(10.0))
-    nodes = predicted.log_sizes.numpy()
-    log_bins = mean + math.log(2 / modulus) + np.linspace(-0.7, 5, 800)
-    expected = _nmse(log_bins[:, np.newaxis] - nodes, modulus)
-    expected = expected @ predicted.weights.numpy()
-    mine = _nmse(math.log(float(found)) - nodes, modulus)
-    mine = float(mine @ predicted.weights.numpy())
-    # A factor: tables are interpolated. An error of a round that costs nothing
-    # is of no interest.
-    self.assertLess(mine, 1.01 * expected.min() + 1e-9)
-    np.testing.assert_allclose(float(error), mine, rtol=0.02, atol=1e-9)
-
-  def test_a_narrow_forecast_gives_the_bin_of_before(self):
-    for rounding in modes.Rounding:
-      for decoding in modes.Decoding:
-        best = operating_point.best_operating_point(
-          _float64(10.0),
-          256,
-          rounding,
-          decoding,
-          *operating_point.normal_nodes(0.1),
-        )
-        found, _ = _best(256, rounding, decoding)(
-          self._forecast(0.1), _float64(10.0)
-        )
-        np.testing.assert_allclose(
-          float(found), float(best.bin_per_stddev), rtol=0.02
-        )
-
-  def test_a_wide_forecast_reaches_beyond_sixty_standard_deviations(self):
-    found, error = _best(2**20)(self._forecast(1.5), _float64(10.0))
-    self.assertGreater(float(found) * 2**19, 60.0)
-    # Half periods that end at 9, as before, lose far more.
-    nodes, weights = self._forecast(1.5)[:2]
-    before = _nmse(math.log(9.0 / 2**19) - nodes.numpy(), 2**20)
-    self.assertGreater(float(before @ weights.numpy()), 30 * float(error))
 
 
 class AnyInputTest(parameterized.TestCase):

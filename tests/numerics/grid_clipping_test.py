@@ -96,6 +96,41 @@ class NormTest(parameterized.TestCase):
       np.testing.assert_array_equal(one, two)
 
 
+class SeedTest(absltest.TestCase):
+  def _drawn(self, seed):
+    points, words, seed = grid_clipping.clip_to_grid(
+      tf.zeros([_DIM]),
+      tf.constant(1.0),
+      tf.constant(seed, tf.int64),
+      squared_grid_norm=_LIMIT,
+    )
+    return discrete_gaussian.sample(points, words, seed).numpy(), seed
+
+  def test_the_noise_keeps_all_bits_of_a_client_s_seed(self):
+    """Folding in a number of 32 bits leaves 2^32 seeds, which can be tried."""
+    # A pair of seeds that `stateless_fold_in` makes one, of 2^18 tried.
+    pair = (
+      [-8726406109544406999, -5130249353098949982],
+      [-3057343256091870523, 3015248336217095184],
+    )
+    folded = [
+      tf.random.experimental.stateless_fold_in(tf.constant(s), 0, alg='philox')
+      for s in pair
+    ]
+    np.testing.assert_array_equal(*folded)  # Negative control.
+    first, second = (self._drawn(seed)[0] for seed in pair)
+    correlation = np.corrcoef(first, second)[0, 1]
+    error = stat_checks.correlation_error(_DIM)
+    self.assertTrue(stat_checks.is_near(correlation, 0.0, error))
+
+  def test_seeds_of_the_sampler_have_128_bits(self):
+    found = [self._drawn([1, number])[1].numpy() for number in range(100)]
+    self.assertEqual((found[0].dtype, found[0].shape), (np.int64, (2,)))
+    found = np.stack(found).view(np.uint64)
+    for bits in (np.bitwise_or.reduce(found), ~np.bitwise_and.reduce(found)):
+      self.assertTrue(np.all(bits == 2**64 - 1))
+
+
 class HostileValuesTest(parameterized.TestCase):
   @parameterized.parameters(
     0.0, -1.0, math.nan, math.inf, -math.inf, 1e-45, 1e-30, 1e30

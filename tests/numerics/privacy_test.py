@@ -50,11 +50,13 @@ class GaussianTest(parameterized.TestCase):
     self.assertAlmostEqual(found / expected, 1.0, delta=1e-3)
 
   def test_what_is_not_private_is_infinite(self):
-    self.assertEqual(privacy.gaussian_epsilon(1e-5, 1e3), math.inf)
+    self.assertEqual(privacy.gaussian_epsilon(1e-5, 1e4), math.inf)
 
 
 class TotalTest(parameterized.TestCase):
-  _ROUNDS = dict(min_clients=100, num_rounds=100, dim=2**20)
+  _ROUNDS = dict(
+    noise_multiplier=2.0, min_clients=100, num_rounds=100, dim=2**20
+  )
 
   def test_adds_each_term(self):
     asked = []
@@ -76,7 +78,12 @@ class TotalTest(parameterized.TestCase):
   def test_few_clients_cost_more(self):
     """The term that is small otherwise: T D tau is 0.33 in ten rounds."""
     found = privacy.total_epsilon(
-      lambda _: 1.0, 1e-6, min_clients=2, num_rounds=10, dim=2**20
+      lambda _: 1.0,
+      1e-6,
+      noise_multiplier=1.0,
+      min_clients=2,
+      num_rounds=10,
+      dim=2**20,
     )
     self.assertBetween(found, 1.3, 1.4)
 
@@ -85,19 +92,39 @@ class TotalTest(parameterized.TestCase):
     found = privacy.total_epsilon(lambda _: 1.0, delta, **self._ROUNDS)
     self.assertEqual(found, math.inf)
 
-  @parameterized.parameters(60.0, 1e4, math.inf)
-  def test_large_epsilon_is_infinite(self, epsilon):
-    """The distance between drawn and ideal noise counts exp(eps) times."""
+  @parameterized.parameters(30.0, 1e4)
+  def test_large_epsilon_costs_no_more(self, epsilon):
+    """The distance between drawn and ideal noise counts once at any epsilon."""
     found = privacy.total_epsilon(lambda _: epsilon, 1e-9, **self._ROUNDS)
+    self.assertBetween(found, epsilon, epsilon + 1e-5)
+
+  def test_what_is_infinite_stays_so(self):
+    found = privacy.total_epsilon(lambda _: math.inf, 1e-9, **self._ROUNDS)
     self.assertEqual(found, math.inf)
 
-  def test_an_epsilon_that_falls_with_delta_is_solved_for(self):
+  def test_two_clients_count_the_distance_where_that_is_less(self):
+    """What the table costs as a factor is more than 1 for them."""
+    rounds = dict(self._ROUNDS, min_clients=2, num_rounds=20)
+    found = privacy.total_epsilon(lambda _: 1.0, 1e-6, **rounds)
+    added = 20 * 2**20 * distributed_noise.privacy_loss_per_coordinate(2)
+    self.assertBetween(found, 1.0 + added, 1.001 + added)
+    self.assertGreater(
+      privacy.total_epsilon(lambda _: 30.0, 1e-6, **rounds), 30.5 + added
+    )
+
+  @parameterized.parameters((2, 3e-8, 1.001), (100, 1e-6, 1.00001))
+  def test_an_epsilon_that_falls_with_delta_is_solved_for(
+    self, min_clients, delta, least
+  ):
     def epsilon_at(delta):
       return privacy.gaussian_epsilon(delta, 2.5)
 
-    found = privacy.total_epsilon(epsilon_at, 1e-6, **self._ROUNDS)
-    self.assertGreater(found, 1.0001 * epsilon_at(1e-6))
-    self.assertLess(found, 1.01 * epsilon_at(1e-6))
+    rounds = dict(self._ROUNDS, min_clients=min_clients, num_rounds=20)
+    found = privacy.total_epsilon(epsilon_at, delta, **rounds)
+    added = 20 * 2**20
+    added *= distributed_noise.privacy_loss_per_coordinate(min_clients)
+    without = epsilon_at(delta) + added
+    self.assertBetween(found, least * without, 1.03 * without)
 
 
 if __name__ == '__main__':

@@ -38,6 +38,28 @@ class PrivateSeedTest(absltest.TestCase):
     self.assertEqual(np.bitwise_and.reduce(bits), 0)
 
 
+class SplitTest(parameterized.TestCase):
+  @parameterized.parameters(tf.int32, tf.int64)
+  def test_seeds_are_of_128_bits_whatever_they_come_from(self, dtype):
+    draws = [
+      seeds.split(tf.constant([number, 7], dtype), 3).numpy()
+      for number in range(100)
+    ]
+    self.assertEqual((draws[0].dtype, draws[0].shape), (np.int64, (3, 2)))
+    self.assertLen({tuple(pair) for draw in draws for pair in draw}, 300)
+    draws = np.stack(draws).view(np.uint64)
+    for found in (np.bitwise_or.reduce(draws), ~np.bitwise_and.reduce(draws)):
+      self.assertTrue(np.all(found == 2**64 - 1))
+
+  @parameterized.parameters(*range(0, 64, 7), 63)
+  def test_every_bit_of_a_seed_counts(self, bit):
+    changes = np.uint64(1 << bit).astype(np.int64)
+    first = seeds.split(tf.constant([5, 9], tf.int64), 2)
+    for pair in ([5 ^ changes, 9], [5, 9 ^ changes]):
+      other = seeds.split(tf.constant(pair, tf.int64), 2)
+      self.assertFalse(np.any(first == other))
+
+
 class StateTest(parameterized.TestCase):
   def test_rounds_have_seeds_of_their_own_and_repeat_from_a_state(self):
     state = seeds.initial_state(7, seeds.ROTATION_STREAM)

@@ -251,6 +251,7 @@ _ELSEWHERE = {
   '__version__',
   'check_state',
   'load_latest_state',
+  'round_measurements',
   'simulation',
 }
 
@@ -298,12 +299,42 @@ class BadArgumentsTest(parameterized.TestCase):
       with self.assertRaisesRegex(
         ValueError,
         r'^`modulus` 4 is too small for `num_clients` 200: .+\. Raise'
-        r' `modulus` to \d+ or more, or lower `num_clients`\.$',
+        r' `modulus` to \d+ or more, or lower `num_clients`\. If 4 was meant in'
+        r' bits, write `modulus=2\*\*4`\.$',
       ) as caught:
         function(modulus=4, num_clients=200, rounding=rounding)
       # What is proposed is taken.
       proposed = int(str(caught.exception).split('to ')[1].split(' ')[0])
       function(modulus=proposed, num_clients=200, rounding=rounding)
+
+  def test_a_modulus_that_may_be_meant_in_bits_is_refused_with_its_power(self):
+    hint = r' If 8 was meant in bits, write `modulus=2\*\*8`\.$'
+    private = dict(noise_multiplier=1.0, min_clients=100)
+    with self.assertRaisesRegex(ValueError, hint):
+      autotune.autotuned_secure_aggregator(modulus=8, num_clients=100)
+    with self.assertRaisesRegex(ValueError, hint):
+      autotune.distributed_dp_aggregator(modulus=8, **private)
+    with self.assertRaisesRegex(ValueError, r'Raise `modulus`, [^.]+\.$'):
+      autotune.distributed_dp_aggregator(modulus=64, **private)
+
+  def test_bits_lead_to_the_modulus_wherever_there_is_one(self):
+    num_found = 0
+    for name, (function, right, arguments) in _CALLABLES.items():
+      if 'modulus' in arguments:
+        num_found += 1
+        with self.subTest(name):
+          right = {key: right[key] for key in right if key != 'modulus'}
+          with self.assertRaisesWithLiteralMatch(
+            TypeError,
+            '`bits` must be given as `modulus=2**8`, found 8 (int).',
+          ):
+            function(**right, bits=8)
+    self.assertGreaterEqual(num_found, 9)
+    with self.assertRaisesWithLiteralMatch(
+      TypeError,
+      "`bits` must be given as `modulus=2**bits`, found '8' (str).",
+    ):
+      autotune.autotuned_secure_aggregator(bits='8')
 
   def test_a_former_argument_is_refused_by_the_name_of_the_new_one(self):
     for function in (

@@ -35,6 +35,7 @@ _NAMES = [
   'plan_distributed_dp_modulus',
   'plan_modulus',
   'predicted_nmse',
+  'round_measurements',
   'simulation',
 ]
 

@@ -79,6 +79,13 @@ class AdaptiveTest(parameterized.TestCase):
       self.assertEqual(units.shape, [_DIM + 1])
       self.assertEqual(np.sign(units[-1]), sign)
 
+  def test_an_update_of_0_is_passed_on_as_0(self):
+    """It is what the guarantee's neighbour sends, the bit included."""
+    made = _stage(None)
+    parameters = made.parameters(made.initial_state())
+    (units,), _ = made.encode([tf.zeros([_DIM])], parameters)
+    np.testing.assert_array_equal(units, np.zeros([_DIM + 1]))
+
   @parameterized.parameters((20, -1.0), (80, 1.0))
   def test_moves_towards_the_median(self, num_within, direction):
     made = _stage(None)

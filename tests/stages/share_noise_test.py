@@ -94,6 +94,21 @@ class EncodeTest(parameterized.TestCase):
   def test_nothing_comes_from_the_state(self):
     self.assertEmpty(_stage().parameters(_stage().initial_state()))
 
+  @parameterized.parameters(
+    (tf.int32, [5, 1], 'int32 of shape (2,)'),
+    (tf.float32, [5, 1], 'float32 of shape (2,)'),
+    (tf.int64, [5, 1, 2], 'int64 of shape (3,)'),
+    (tf.int64, 5, 'int64 of shape ()'),
+  )
+  def test_a_seed_of_another_kind_is_refused(self, dtype, seed, found):
+    made = _stage(lambda: tf.constant(seed, dtype))
+    with self.assertRaisesWithLiteralMatch(
+      TypeError,
+      '`client_seed_fn` must be a function that returns an int64 tensor of'
+      f' shape [2], found {found}.',
+    ):
+      made.encode([tf.zeros([_DIM])], ())
+
   def test_own_seeds_give_each_call_other_noise(self):
     made = _stage()
     first, second = (_bins(made, tf.zeros([_DIM])) for _ in range(2))

@@ -13,6 +13,7 @@ import tensorflow_federated as tff
 
 from tests import factory_conformance
 from tff_autotune_secagg import aggregators
+from tff_autotune_secagg import metrics as autotune_metrics
 
 setUpModule = factory_conformance.set_up_context
 
@@ -85,8 +86,7 @@ class FedAvgTest(absltest.TestCase):
         self.assertLess(error, 1.5)
     self.assertLess(losses[-1], losses[0])
     self.assertEqual(losses, sorted(losses, reverse=True))
-    found = metrics['aggregator']
-    found = found.get('zeroing', found)['value']
+    found = autotune_metrics.round_measurements(metrics)
     self.assertEqual(found['bits_per_coordinate'], 16)
     self.assertEqual(found['num_clients'], 4)
     return collections.OrderedDict(found)

@@ -105,7 +105,7 @@ class EncodingProperties(absltest.TestCase):
     self.assertBetween(residues.min(), 0, modulus - 1)
     self.assertBetween(residues.max(), 0, modulus - 1)
 
-  @_cases(15)
+  @_cases(8)
   @hypothesis.given(
     _MODULI, st.integers(1, 40), st.integers(1, 30), _SEEDS, _ROUNDINGS
   )
@@ -216,7 +216,7 @@ _ROUND = st.tuples(st.floats(-9, 3), st.lists(_CLIENT, max_size=6))
 
 
 class ProcessProperties(absltest.TestCase):
-  @_cases(12)
+  @_cases(8)
   @hypothesis.given(st.lists(_ROUND, min_size=1, max_size=4), _SEEDS)
   def test_measurements_keep_their_bounds_in_every_history(self, history, seed):
     process, rng = _process(), np.random.default_rng(seed)

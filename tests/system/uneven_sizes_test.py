@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums whose size varies or is extreme, through the public factories."""
 
+import functools
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -15,6 +17,15 @@ setUpModule = factory_conformance.set_up_context
 
 _DIM = 1024
 _VALUE_TYPE = tff.TensorType(np.float32, [_DIM])
+
+
+@functools.lru_cache(maxsize=None)
+def _mean_process(modulus):
+  """The process of a weighted mean, compiled once."""
+  factory = autotune.SecureMeanFactory(
+    autotune.AutotunedSecureSumFactory(modulus=modulus, seed=1)
+  )
+  return factory.create(_VALUE_TYPE, tff.TensorType(np.float32))
 
 
 def _nmse(found, wanted):
@@ -58,10 +69,7 @@ class MeanTest(parameterized.TestCase):
   def test_weighted_sums_of_any_size_have_a_mean(
     self, modulus, num_clients, stddev, weight
   ):
-    factory = autotune.SecureMeanFactory(
-      autotune.AutotunedSecureSumFactory(modulus=modulus, seed=1)
-    )
-    process = factory.create(_VALUE_TYPE, tff.TensorType(np.float32))
+    process = _mean_process(modulus)
     state, rng = process.initialize(), np.random.default_rng(2)
     weights = [np.float32(weight)] * num_clients
     for _ in range(5):
@@ -73,10 +81,7 @@ class MeanTest(parameterized.TestCase):
     self.assertLess(error, 0.25)
 
   def test_weights_too_small_to_be_summed_are_rejected(self):
-    factory = autotune.SecureMeanFactory(
-      autotune.AutotunedSecureSumFactory(modulus=256, seed=1)
-    )
-    process = factory.create(_VALUE_TYPE, tff.TensorType(np.float32))
+    process = _mean_process(256)
     values = [np.ones([_DIM], np.float32)] * 3
     weights = [np.float32(1e-13), np.float32(0.0), np.float32(1.0)]
     output = process.next(process.initialize(), values, weights)

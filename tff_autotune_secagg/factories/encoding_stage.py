@@ -56,6 +56,7 @@ class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
   ENCODED_VALUES_KEY = 'residues'
   BIN_SIZE_KEY = 'bin_size'
 
+  @_checks.names_modulus
   def __init__(self, *, modulus: int, bin_size: float):
     """Initializes the stage.
 

@@ -33,6 +33,7 @@ class ExactModularSumFactory(chain.ChainedFactory):
     to 2**33 clients.
   """
 
+  @_checks.names_modulus
   def __init__(self, *, modulus: int):
     """Initializes the factory.
 

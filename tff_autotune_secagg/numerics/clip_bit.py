@@ -9,6 +9,10 @@ vector, so that it is clipped, rotated and noised with the others: there is no
 second sum and no noise at the server. It must be added before the rotation,
 which spreads it: the sum of the bits alone leaves a period of a few bins.
 
+An update of 0 has no bit: neighbours of which one has a client's update
+replaced by 0 are as far from each other as that client's vector is long. With a
+bit for it they would differ by a whole bit, and not by half of one.
+
 With noise multipliers z_u for the update and z_b, the standard deviation of the
 noise in the count of bits, the two cost as much privacy as one mechanism of
 multiplier z where z^-2 = z_u^-2 + (2 z_b)^-2.
@@ -80,6 +84,10 @@ def append(
 ) -> tf.Tensor:
   """Clips a client's update as `clip` does, and appends its bit.
 
+  Guarantees:
+    The vector of an update of 0 is 0, and no vector is longer than
+    `joint_clip_norm`, subject to rounding errors.
+
   Args:
     update: float32 or float64 tensor [d], d static.
     clip_norm: float scalar c, in units of values.
@@ -93,6 +101,7 @@ def append(
   clip_norm = tf.cast(clip_norm, tf.float64)
   clipped, norm = _clip(update, clip_norm)
   bit = tf.where(norm <= clip_norm, 0.5, -0.5)
+  bit = tf.where(norm > 0.0, bit, 0.0)
   unit = _unit(clip_norm, noise_multiplier, count_stddev)
   last = tf.cast(tf.cast(bit, tf.float64) * unit, update.dtype)
   return tf.concat([clipped, last[tf.newaxis]], axis=0)
@@ -107,6 +116,8 @@ def share_within(
   count_stddev: float,
 ) -> tf.Tensor:
   """Returns the share of clients within the clip norm, with the noise of z_b.
+
+  A client whose update is 0 counts half.
 
   Args:
     coordinate: float scalar, the last one of the sum of what `append`

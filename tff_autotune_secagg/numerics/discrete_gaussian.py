@@ -28,6 +28,8 @@ from typing import List, NamedTuple, Tuple
 import numpy as np
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics import seeds
+
 # Variance of one draw, 1.4^2, in squared bins. Smaller ones lose the closeness
 # of sums to a sampled Gaussian, see `distributed_noise`; larger ones cost bits.
 VARIANCE_BINS = fractions.Fraction(49, 25)
@@ -58,7 +60,9 @@ PROBABILITY_BITS = _COLUMN_BITS + _HIGH_BITS + _LOW_BITS
 _FIXED_POINT_BITS = 256
 _DECIMAL_DIGITS = 100
 
-_LOW_STREAM = 1
+# What a seed is split into.
+_WORDS, _LOW_BITS_OF_TIES = 0, 1
+_NUM_STREAMS = 2
 
 
 class AliasTable(NamedTuple):
@@ -154,13 +158,19 @@ def random_words(num: int, seed: tf.Tensor) -> tf.Tensor:
 
   Args:
     num: Python int.
-    seed: int32 or int64 tensor [2], for one client and round only.
+    seed: int32 or int64 tensor [2], for one client and round only. All of its
+      bits count.
 
   Returns:
     int32 tensor [num], uniform on all of int32. The same on every device.
   """
   return tf.random.stateless_uniform(
-    [num], seed, None, None, tf.int32, alg='philox'
+    [num],
+    seeds.split(seed, _NUM_STREAMS)[_WORDS],
+    None,
+    None,
+    tf.int32,
+    alg='philox',
   )
 
 
@@ -226,7 +236,7 @@ def _settle_ties(drawn, words, entry, index, seed):
   )
   low = tf.random.stateless_uniform(
     tf.shape(word),
-    tf.random.experimental.stateless_fold_in(seed, _LOW_STREAM, alg='philox'),
+    seeds.split(seed, _NUM_STREAMS)[_LOW_BITS_OF_TIES],
     None,
     None,
     tf.int64,

@@ -119,7 +119,8 @@ def privacy_loss_per_coordinate(min_clients: int) -> float:
 def sampling_distance(min_clients: int, dim: int) -> float:
   """Returns the total variation between drawn and ideal noise of a round.
 
-  In T rounds it adds at most (1 + exp(eps)) T times this to delta.
+  In T rounds it adds at most (1 + exp(eps)) T times this to delta, or T times
+  this and what `table_loss` adds to epsilon.
 
   Args:
     min_clients: int, clients whose noise the guarantee rests on.

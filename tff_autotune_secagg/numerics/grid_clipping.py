@@ -11,6 +11,7 @@ from typing import Tuple
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics import discrete_gaussian
+from tff_autotune_secagg.numerics import seeds
 
 # Rounding to the grid adds to a norm; clients aim below the limit by this many
 # standard deviations of what it adds.
@@ -44,7 +45,8 @@ def clip_to_grid(
   Args:
     rotated: float32 or float64 tensor [D], D static, in units of values.
     clip_norm: float scalar c, in units of values.
-    seed: int32 or int64 tensor [2], for this client and round only.
+    seed: int32 or int64 tensor [2], for this client and round only. All of its
+      bits count.
     squared_grid_norm: Python int from
       `distributed_noise.max_squared_grid_norm`.
 
@@ -57,31 +59,31 @@ def clip_to_grid(
   factor, readable = _first_factor(rotated, clip_norm, squared_grid_norm)
 
   def attempt(number, factor, seed):
-    seed = tf.random.experimental.stateless_fold_in(seed, number, alg='philox')
-    words = discrete_gaussian.random_words(dim, seed)
+    own_seed, next_seed = tf.unstack(seeds.split(seed, 2))
+    words = discrete_gaussian.random_words(dim, own_seed)
     scaled = rotated * tf.cast(factor, rotated.dtype)
     grid = discrete_gaussian.round_to_grid(scaled, words)
     squared = _squared_norm(grid)
     factor *= _SHRINKAGE * tf.sqrt(limit / squared)
-    return number + 1, factor, seed, words, grid, squared
+    return number + 1, factor, next_seed, own_seed, words, grid, squared
 
-  def is_too_long(number, factor, seed, words, grid, squared):
-    del factor, seed, words, grid
+  def is_too_long(number, factor, next_seed, own_seed, words, grid, squared):
+    del factor, next_seed, own_seed, words, grid
     return readable & (squared > limit) & (number < _MAX_ATTEMPTS)
 
   found = tf.while_loop(
     is_too_long,
-    lambda number, factor, seed, *_: attempt(number, factor, seed),
+    lambda number, factor, next_seed, *_: attempt(number, factor, next_seed),
     attempt(tf.constant(0), factor, seed),
   )
-  _, _, seed, words, grid, squared = found
+  _, _, _, own_seed, words, grid, squared = found
   # Not the other way round: NaN is not at most the limit.
   points = tf.cond(
     readable & (squared <= limit),
     lambda: tf.cast(grid, tf.int32),
     lambda: tf.zeros([dim], tf.int32),
   )
-  return points, words, seed
+  return points, words, own_seed
 
 
 def _first_factor(rotated, clip_norm, squared_grid_norm):

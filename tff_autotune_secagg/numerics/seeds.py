@@ -19,16 +19,30 @@ DITHER_STREAM = 1
 def private_seed() -> tf.Tensor:
   """Draws an int64 seed [2] that differs by client and round.
 
-  The raw op ignores the global seed of TensorFlow: with both op seeds 0 its
-  kernel seeds itself from the system's entropy.
+  It comes from a generator that TensorFlow seeds from the system's entropy once
+  for each process. No seed of TensorFlow's touches this op, and unlike all of
+  its other ops without a seed it also runs where TensorFlow is to be
+  deterministic (`TF_DETERMINISTIC_OPS`, `enable_op_determinism`): what is
+  private must not repeat.
   """
-  return tf.raw_ops.RandomUniformInt(
-    shape=[2],
-    minval=tf.constant(tf.int64.min),
-    maxval=tf.constant(tf.int64.max),
-    seed=0,
-    seed2=0,
-  )
+  return tf.raw_ops.NonDeterministicInts(shape=[2], dtype=tf.int64)
+
+
+def split(seed: tf.Tensor, num: int) -> tf.Tensor:
+  """Returns seeds of 128 bits, independent of each other, from one of 128 bits.
+
+  For what is secret. `tf.random.experimental.stateless_fold_in` keeps as many
+  bits of a seed as its number has: 32 for a Python int, which can be tried.
+
+  Args:
+    seed: int32 or int64 tensor [2]. Nothing else may be drawn from it.
+    num: Python int.
+
+  Returns:
+    int64 tensor [num, 2].
+  """
+  seed = tf.cast(seed, tf.int64)
+  return tf.random.experimental.stateless_split(seed, num, alg='philox')
 
 
 def initial_state(seed: Optional[int], stream: int) -> collections.OrderedDict:

@@ -32,6 +32,7 @@ class Tuner(abc.ABC):
   round is to be a calibration (`stripes.ladder`).
   """
 
+  @_checks.names_modulus
   def __init__(
     self,
     *,
@@ -139,6 +140,7 @@ class Tuner(abc.ABC):
 class FixedBinSize(Tuner):
   """One bin size for all rounds. State: empty."""
 
+  @_checks.names_modulus
   def __init__(
     self,
     *,

@@ -52,6 +52,7 @@ class WrappedNormalTuner(tuning.Tuner):
     automatic one.
   """
 
+  @_checks.names_modulus
   def __init__(
     self,
     *,

@@ -9,7 +9,8 @@ they keep nothing secret. Secrecy is a matter of the runtime that a computation
 is deployed to.
 
 TFF keeps the default context per thread: call these functions in the thread
-that runs the computations.
+that runs the computations, or hand the context on to it, as the error says that
+a thread without one gets. A forked copy of the process can use none of them.
 """
 
 from __future__ import annotations
@@ -22,10 +23,24 @@ from typing import Optional, TYPE_CHECKING, Union
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.simulation import borders
 from tff_autotune_secagg.simulation import contexts
 from tff_autotune_secagg.simulation import missing_context
 from tff_autotune_secagg.simulation import remote_contexts
 from tff_autotune_secagg.simulation import worker_process
+from tff_autotune_secagg.simulation.programs import CohortSource
+from tff_autotune_secagg.simulation.programs import run_program
+
+__all__ = [
+  'CohortSource',
+  'close',
+  'explain_missing_context',
+  'run_program',
+  'set_local_context',
+  'set_remote_context',
+  'worker_command',
+  'worker_pids',
+]
 
 if TYPE_CHECKING:
   # At run time, typing would keep the classes of the `Union` for good, and they
@@ -35,7 +50,7 @@ if TYPE_CHECKING:
 
 _backend: Optional[_Backend] = None
 # A forked copy of Python must leave the backend of its parent alone.
-_owner_pid = 0
+_border = borders.ProcessBorder()
 
 
 def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
@@ -56,9 +71,11 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
   Raises:
     TypeError: `max_concurrent_clients` is not an int.
     ValueError: `max_concurrent_clients` is below 1.
-    RuntimeError: the installed TFF has no worker. A computation raises it if
-      the worker dies under it, and the computation after that gets a new one.
+    RuntimeError: the installed TFF has no worker, or the process is a forked
+      copy of one that has computed in such a context. A computation raises it
+      if the worker dies under it, and the one after that gets a new worker.
   """
+  _check_process()
   _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
   if max_concurrent_clients is None:
     # More would wait for each other, each with its vectors in memory.
@@ -105,11 +122,13 @@ def set_remote_context(
     TypeError: an argument has the wrong type.
     ValueError: an address is malformed or named twice, or there is none, or
       another argument is out of range.
+    RuntimeError: as `set_local_context`.
     ConnectionError: a worker does not answer. The former context stays.
   """
   _checks.check_addresses('workers', workers)
   _checks.check_optional_count('max_clients_per_call', max_clients_per_call)
   _checks.check_float('timeout_seconds', timeout_seconds, above=0)
+  _check_process()
   backend = remote_contexts.RemoteBackend(
     workers,
     max_clients_per_call=max_clients_per_call,
@@ -127,7 +146,7 @@ def close() -> None:
   Harmless if there is none, or if called twice. Remote workers keep running.
   """
   global _backend
-  if _backend is not None and os.getpid() == _owner_pid:
+  if _backend is not None and not _border.is_crossed:
     _backend.close()
   _backend = None
 
@@ -172,15 +191,23 @@ def explain_missing_context() -> None:
   just the same and turns that one error into a RuntimeError that names
   `set_local_context`. The import of this package calls it; no factory does.
 
-  Does nothing if the default context of the calling thread is not TFF's own, or
-  if another one is installed over it by
+  Leaves the context alone if the default context of the calling thread is not
+  TFF's own, or if another one is installed over it by
   `tff.framework.get_context_stack().install`. TFF sets its own in the thread
-  that imports it, and no other thread has any.
+  that imports it, and no other thread has any: there, any computation fails
+  with an error that says how to get one.
   """
   missing_context.explain()
+  borders.explain_threads()
+
+
+def _check_process() -> None:
+  """Raises RuntimeError where gRPC, used before a fork, would crash."""
+  if _backend is not None and _backend.is_connected:
+    _border.check()
 
 
 def _set(backend: _Backend) -> None:
-  global _backend, _owner_pid
-  _backend, _owner_pid = backend, os.getpid()
+  global _backend, _border
+  _backend, _border = backend, borders.ProcessBorder()
   tff.framework.set_default_context(backend.context)

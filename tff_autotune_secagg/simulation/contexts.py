@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-import logging
 import re
 import threading
 from typing import Any, Optional
 
 import grpc
-import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.simulation import borders
+from tff_autotune_secagg.simulation import modulus_warning
+from tff_autotune_secagg.simulation import tensorflow_log
 from tff_autotune_secagg.simulation import worker_process
 
 # As many as TFF's own factory keeps. An executor holds the values of one number
@@ -33,23 +34,6 @@ def _compile(
   return tff.backends.native.desugar_and_transform_to_native(computation)
 
 
-def drop_unused_assertion_errors() -> None:
-  """Drops what TensorFlow logs about an assertion that TFF leaves unused.
-
-  Whoever creates a secure sum with bounds (zeroing, clipping, the metrics of
-  federated averaging) gets an error of eleven lines for it, and can do nothing
-  about it. Harmless if called twice.
-  """
-  tf.get_logger().addFilter(_is_not_unused_assertion)
-
-
-def _is_not_unused_assertion(record: logging.LogRecord) -> bool:
-  message = record.getMessage()
-  return not (
-    'Object was never used' in message and 'assert_less_equal' in message
-  )
-
-
 def raise_refused_state(error: grpc.RpcError) -> None:
   """Raises one sentence instead of `error` if a factory refused its state.
 
@@ -64,19 +48,33 @@ def raise_refused_state(error: grpc.RpcError) -> None:
 
 
 class LocalContext(tff.framework.SyncExecutionContext):
-  """TFF's context, in which a refused state is one sentence."""
+  """TFF's context, in which refusals are one sentence."""
+
+  def __init__(self, **options: Any):
+    """Initializes the context.
+
+    Args:
+      **options: as of `tff.framework.SyncExecutionContext`.
+    """
+    super().__init__(**options)
+    self._border = borders.ProcessBorder()
+    self._modulus_warning = modulus_warning.ModulusWarning()
 
   def invoke(self, comp: Any, arg: Any) -> Any:
     """Returns `comp(arg)`.
 
     Raises:
+      RuntimeError: the process is a forked copy of the context's.
       ValueError: a factory refused its state; else whatever TFF raises.
     """
+    self._border.check()
     try:
-      return super().invoke(comp, arg)
+      result = super().invoke(comp, arg)
     except grpc.RpcError as error:
       raise_refused_state(error)
       raise
+    self._modulus_warning.look_at(result)
+    return result
 
 
 class Executors(tff.framework.ExecutorFactory):
@@ -173,7 +171,7 @@ class LocalBackend:
     self._max_concurrent_clients = max_concurrent_clients
     self._closed = False
     self._stub = None
-    drop_unused_assertion_errors()
+    tensorflow_log.drop_unused_assertions()
     self._process = self._start()
     self._executors = Executors(self._choose_stub)
     self.context = LocalContext(
@@ -187,6 +185,11 @@ class LocalBackend:
     return worker_process.WorkerProcess(
       max_concurrent_clients=self._max_concurrent_clients
     )
+
+  @property
+  def is_connected(self) -> bool:
+    """Whether it has called its worker."""
+    return self._stub is not None
 
   @property
   def worker_pids(self) -> list[int]:

@@ -10,6 +10,8 @@ from typing import Any
 import grpc
 import tensorflow_federated as tff
 
+from tff_autotune_secagg.simulation import borders
+
 # What TFF's runtime says when it meets an intrinsic that it does not know.
 _RUNTIME_ERROR = 'Cannot embed a federated value'
 
@@ -25,13 +27,16 @@ class ExplainingContext(tff.framework.SyncExecutionContext):
     """
     super().__init__(executor_fn=context.executor_factory)
     self.explained_context = context
+    self._border = borders.ProcessBorder()
 
   def invoke(self, comp: Any, arg: Any) -> Any:
     """Returns `comp(arg)`.
 
     Raises:
-      RuntimeError: `comp` contains a secure sum and the context knows none.
+      RuntimeError: `comp` contains a secure sum and the context knows none, or
+        the process is a forked copy of the context's.
     """
+    self._border.check()
     try:
       return self.explained_context.invoke(comp, arg)
     except grpc.RpcError as error:
@@ -95,13 +100,13 @@ def explain() -> None:
 
 
 @atexit.register
-def _give_back() -> None:
-  """Gives TFF its own default context back before Python ends.
+def _let_go() -> None:
+  """Lets go of TFF's own default context before Python ends.
 
-  A context of this package keeps TFF's modules by its class. TFF's own context
-  below it would be disposed of when Python has cleared these already, and
-  Python would print an ignored exception.
+  Its destructor needs TFF's modules. Kept until Python clears these, it runs
+  too late in some runs, and Python prints an ignored exception. The thread is
+  left with what TFF gives to new threads.
   """
   stack = tff.framework.get_context_stack()
   if isinstance(stack.current, ExplainingContext):
-    stack.set_default_context(stack.current.explained_context)
+    stack.set_default_context(borders.context_of_new_threads())

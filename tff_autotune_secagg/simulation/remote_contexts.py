@@ -16,8 +16,11 @@ from absl import logging
 import grpc
 import tensorflow_federated as tff
 
+from tff_autotune_secagg.simulation import borders
 from tff_autotune_secagg.simulation import contexts
+from tff_autotune_secagg.simulation import modulus_warning
 from tff_autotune_secagg.simulation import partition
+from tff_autotune_secagg.simulation import tensorflow_log
 from tff_autotune_secagg.simulation import worker_process
 
 _REMOTE_CHANNEL_OPTIONS = worker_process.MESSAGE_OPTIONS + (
@@ -135,9 +138,17 @@ class _SplitContext(tff.framework.SyncContext):
   ):
     self._workers = workers
     self._max_clients_per_call = max_clients_per_call
+    self._border = borders.ProcessBorder()
+    self._modulus_warning = modulus_warning.ModulusWarning()
     self._compile = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(_compile)
 
   def invoke(self, comp: Any, arg: Any) -> Any:
+    self._border.check()
+    result = self._compute(comp, arg)
+    self._modulus_warning.look_at(result)
+    return result
+
+  def _compute(self, comp: Any, arg: Any) -> Any:
     form = self._compile(comp)
     parameter_type = form.up_to_merge.type_signature.parameter
     parts = partition.split(
@@ -183,6 +194,7 @@ class RemoteBackend:
 
   Attributes:
     context: the `tff.framework.SyncContext` to set.
+    is_connected: True, since the workers have answered.
     worker_pids: empty, since no worker is a process of this machine's Python.
   """
 
@@ -216,7 +228,7 @@ class RemoteBackend:
           'tff_autotune_secagg.worker --port='
           f'{worker.address.rpartition(":")[2]}`.'
         )
-    contexts.drop_unused_assertion_errors()
+    tensorflow_log.drop_unused_assertions()
     # All workers run the same computations: compile each of them once.
     self._compile_cached = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(
       tff.backends.native.desugar_and_transform_to_native
@@ -230,6 +242,7 @@ class RemoteBackend:
       for worker in self._workers
     ]
     self.context = _SplitContext(self._contexts, max_clients_per_call)
+    self.is_connected = True
     self.worker_pids: list[int] = []
 
   def _compile_once(self, computation: tff.framework.ConcreteComputation):

@@ -79,22 +79,47 @@ def command(
   return arguments
 
 
+def check_port(port: int) -> None:
+  """Checks that a worker can have a port to itself.
+
+  The worker itself ends without a word if it can not listen, and gRPC listens
+  with `SO_REUSEPORT`, so that it shares the port of another worker, whose
+  connections then go to either.
+
+  Args:
+    port: TCP port.
+
+  Raises:
+    OSError: somebody listens on it, or this process may not.
+  """
+  # Sockets of connections that have just ended are no reason to refuse.
+  _bind(port, socket.SO_REUSEADDR).close()
+
+
 def _reserve_port() -> socket.socket:
   """Binds a free port that only a `SO_REUSEPORT` listener can share.
 
-  gRPC listens with `SO_REUSEPORT`, so two workers that picked the same port
-  would share its connections without any error. The socket never listens: it
-  keeps the kernel from giving the port to anybody else while the worker lives.
+  The socket never listens: it keeps the kernel from giving the port to anybody
+  else while the worker lives.
   """
+  return _bind(0, socket.SO_REUSEPORT)
+
+
+def _bind(port: int, option: int) -> socket.socket:
+  """Binds a socket with an option on all interfaces; 0 takes a free port."""
   try:
-    reserved = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    bound = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
     address = '::'
   except OSError:  # A kernel without IPv6.
-    reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     address = ''
-  reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-  reserved.bind((address, 0))
-  return reserved
+  try:
+    bound.setsockopt(socket.SOL_SOCKET, option, 1)
+    bound.bind((address, port))
+  except OSError:
+    bound.close()
+    raise
+  return bound
 
 
 class WorkerProcess:

@@ -6,6 +6,7 @@ import collections
 
 import tensorflow as tf
 
+from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics import discrete_gaussian
 from tff_autotune_secagg.numerics import distributed_noise
 from tff_autotune_secagg.numerics import grid_clipping
@@ -90,18 +91,32 @@ class ShareNoiseStage(stage.Stage):
     """Rounds to the grid, draws around it and reduces.
 
     A vector that is 0 or not finite is noise around 0.
+
+    Raises:
+      TypeError: `client_seed_fn` returns something else than a seed.
     """
     del parameters  # None.
     (vector,) = leaves
     points, words, seed = grid_clipping.clip_to_grid(
       vector,
       tf.constant(self._max_norm, tf.float64),
-      self._client_seed_fn(),
+      self._client_seed(),
       squared_grid_norm=self._squared_grid_norm,
     )
     drawn = discrete_gaussian.sample(points, words, seed)
     residues = quantization.reduce_modulo(drawn, self._modulus)
     return [residues], collections.OrderedDict(num_clients=tf.constant(1))
+
+  def _client_seed(self):
+    """Returns a seed of 128 bits; one of int32 would be half as long."""
+    seed = tf.convert_to_tensor(self._client_seed_fn())
+    if seed.dtype != tf.int64 or seed.shape != [2]:
+      raise _checks.type_error(
+        'client_seed_fn',
+        'a function that returns an int64 tensor of shape [2]',
+        f'{seed.dtype.name} of shape {seed.shape}',
+      )
+    return seed
 
   def decode(self, leaves, signals, state):
     """Unwraps and divides by the number of clients; 0 for too few of them."""

@@ -1,0 +1,122 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the examples, in a few rounds."""
+
+import contextlib
+import csv
+import io
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+from absl.testing import absltest
+import pytest
+
+from examples import fedavg
+from examples import program_train
+from tests import child_signals
+from tests.simulation import processes
+from tff_autotune_secagg import simulation
+
+_PROJECT = pathlib.Path(__file__).parents[2]
+
+
+def tearDownModule():
+  # Test files that come later in the same Python may count on a context.
+  simulation.set_local_context()
+
+
+def _printed(main, *arguments, **options) -> str:
+  with contextlib.redirect_stdout(io.StringIO()) as stdout:
+    main(*arguments, **options)
+  return stdout.getvalue()
+
+
+class CopyTest(absltest.TestCase):
+  def test_the_example_to_copy_is_short(self):
+    path = _PROJECT / 'examples' / 'fedavg.py'
+    self.assertLessEqual(len(path.read_text('utf-8').splitlines()), 60)
+
+
+@pytest.mark.slow
+class ExamplesTest(absltest.TestCase):
+  def test_fedavg_learns_and_shows_it(self):
+    lines = _printed(fedavg.main, num_rounds=6).splitlines()
+    pattern = (
+      r'round \d: accuracy ([\d.]+)%, bin size [\d.e-]+, predicted error'
+      r' ([\d.e-]+)'
+    )
+    found = [re.fullmatch(pattern, line) for line in lines]
+    self.assertLen(found, 6)
+    # Ten digits: 10 % is a guess, and 80 % is what it reaches by then.
+    self.assertGreater(float(found[-1].group(1)), 40)
+    self.assertLess(float(found[-1].group(2)), 0.02)
+
+  def test_program_ends_by_an_interrupt_and_continues(self):
+    folder = pathlib.Path(self.create_tempdir().full_path)
+    paths = folder / 'stdout', folder / 'stderr'
+    # As it is silent by itself.
+    environment = dict(os.environ)
+    environment.pop('TF_CPP_MIN_LOG_LEVEL', None)
+    with open(paths[0], 'w') as stdout, open(paths[1], 'w') as stderr:
+      child = subprocess.Popen(
+        [sys.executable, '-m', 'examples.program_train', folder / 'run'],
+        cwd=_PROJECT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        preexec_fn=child_signals.take_interrupts,
+      )
+      try:
+        self.assertTrue(
+          processes.wait_for(
+            lambda: (
+              'round 2' in paths[0].read_text() or child.poll() is not None
+            )
+          )
+        )
+        child.send_signal(signal.SIGINT)
+        status = child.wait(timeout=processes.DEADLINE_SECONDS)
+      finally:
+        child.kill()
+        child.wait()
+    self.assertEqual(
+      paths[1].read_text(), 'Interrupted; the same command continues.\n'
+    )
+    self.assertEqual(status, 1)
+    done = len(paths[0].read_text().splitlines())
+    self.assertGreaterEqual(done, 2)
+
+    printed = _printed(
+      program_train.main, folder / 'run', num_rounds=done + 1
+    ).splitlines()
+    self.assertLen(printed, 2)
+    self.assertEqual(printed[0], f'Continuing after round {done}.')
+    self.assertRegex(printed[1], rf'^round {done + 1}: loss \d\.\d+, bin size')
+    with open(folder / 'run' / 'metrics.csv', newline='') as file:
+      rows = list(csv.DictReader(file))
+    self.assertEqual(
+      [int(row['round']) for row in rows], list(range(1, done + 2))
+    )
+    # The continued run knows the bin size: only the very first round looks.
+    calibrating = [row['aggregator/zeroing/value/calibrating'] for row in rows]
+    self.assertEqual(calibrating, ['True'] + ['False'] * done)
+
+  def test_clients_of_a_round_are_the_same_in_every_call(self):
+    def pixels(round_num):
+      return [
+        sum(float(batch[0].numpy().sum()) for batch in dataset)
+        for dataset in program_train.client_data(round_num)
+      ]
+
+    self.assertLen(set(pixels(1)), 10)
+    self.assertEqual(pixels(1), pixels(1))
+    self.assertNotEqual(pixels(1), pixels(2))
+
+
+if __name__ == '__main__':
+  absltest.main()

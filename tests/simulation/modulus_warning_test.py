@@ -1,0 +1,70 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of `modulus_warning`, on outputs of rounds that never were."""
+
+import types
+from unittest import mock
+
+from absl import logging
+from absl.testing import absltest
+import numpy as np
+
+from tff_autotune_secagg.simulation import modulus_warning
+
+
+def _measured(bits, is_too_small=True):
+  return {
+    'modulus_too_small': np.bool_(is_too_small),
+    'bits_per_coordinate': np.int32(bits),
+    'num_clients': np.int32(100),
+    'inner': (),
+  }
+
+
+def _output(**fields):
+  return types.SimpleNamespace(**fields)
+
+
+class ModulusWarningTest(absltest.TestCase):
+  def _told(self, *results):
+    """What is logged of these results, one after the other."""
+    warning = modulus_warning.ModulusWarning()
+    with self.assertLogs(level='WARNING') as logs:
+      for result in results:
+        warning.look_at(result)
+    return [record.getMessage() for record in logs.records]
+
+  def test_warns_of_each_number_of_bits_once(self):
+    first = _output(measurements=_measured(3))
+    second = _output(
+      metrics={'aggregator': {'zeroing': {'value': _measured(6)}}}
+    )
+    told = self._told(first, second, first, second)
+    self.assertLen(told, 2)
+    self.assertStartsWith(
+      told[0],
+      'A modulus of 3 bits is too small for the 100 clients of this round'
+      ' (measurement `modulus_too_small`)',
+    )
+    # Nobody means more than 32 bits.
+    self.assertEndsWith(told[0], ' 8 bits are `modulus=2**8`.')
+    self.assertNotIn('2**8', told[1])
+
+  def test_says_nothing_of_other_results(self):
+    with mock.patch.object(logging, 'warning') as log:
+      warning = modulus_warning.ModulusWarning()
+      for result in (
+        np.int32(1),
+        None,
+        [1, 2],
+        {'measurements': _measured(3)},
+        _output(measurements=()),
+        _output(measurements=_measured(8, False)),
+        _output(metrics={'aggregator': {'mean_value': ()}}),
+      ):
+        warning.look_at(result)
+    log.assert_not_called()
+
+
+if __name__ == '__main__':
+  absltest.main()

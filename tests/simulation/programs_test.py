@@ -1,0 +1,108 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of what programs need; a whole one is in `tests/project/`."""
+
+import asyncio
+import os
+import signal
+import threading
+
+from absl.testing import absltest
+import numpy as np
+import tensorflow_federated as tff
+
+from tests import factory_conformance
+from tff_autotune_secagg import simulation
+
+setUpModule = factory_conformance.set_up_context
+
+_CLIENTS = tff.FederatedType(
+  tff.SequenceType(tff.TensorType(np.float32)), tff.CLIENTS
+)
+
+
+class CohortSourceTest(absltest.TestCase):
+  def test_iterator_that_was_saved_goes_on_with_the_next_round(self):
+    source = simulation.CohortSource(lambda number: [number], _CLIENTS)
+    iterator = source.iterator()
+    self.assertEqual([iterator.select(2), iterator.select()], [[1], [2]])
+    restored = type(iterator).from_bytes(iterator.to_bytes())
+    self.assertEqual(restored.select(2), [3])
+    self.assertEqual(restored.federated_type, _CLIENTS)
+    self.assertEqual(source.federated_type, _CLIENTS)
+    self.assertEqual(source.iterator().select(2), [1])
+
+  def test_rejects_arguments(self):
+    with self.assertRaisesRegex(TypeError, '^`client_data` must be a function'):
+      simulation.CohortSource([1], _CLIENTS)
+    with self.assertRaisesRegex(
+      TypeError, '^`federated_type` must be a `tff.FederatedType`, found'
+    ):
+      simulation.CohortSource(len, _CLIENTS.member)
+
+
+class RunProgramTest(absltest.TestCase):
+  def setUp(self):
+    super().setUp()
+    self._process = tff.aggregators.SecureModularSumFactory(16).create(
+      tff.TensorType(np.int32)
+    )
+
+  async def _sum(self):
+    state = await tff.program.materialize_value(self._process.initialize())
+    output = self._process.next(state, [np.int32(9), np.int32(9)])
+    result = await tff.program.materialize_value(output.result)
+    return int(result)
+
+  def test_computes_secure_sums(self):
+    before = tff.framework.get_context_stack().current
+    self.assertEqual(simulation.run_program(self._sum()), 2)
+    self.assertIs(tff.framework.get_context_stack().current, before)
+
+  def test_runs_in_a_thread_that_has_the_context(self):
+    context = tff.framework.get_context_stack().current
+    found = []
+
+    def run():
+      tff.framework.set_default_context(context)
+      found.append(simulation.run_program(self._sum()))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    self.assertEqual(found, [2])
+
+  def test_interrupt_lets_other_tasks_finish(self):
+    done = []
+
+    async def write():
+      await asyncio.sleep(0.2)
+      done.append('written')
+
+    async def program():
+      task = asyncio.ensure_future(write())
+      os.kill(os.getpid(), signal.SIGINT)
+      await asyncio.sleep(60)
+      await task
+
+    handler = signal.getsignal(signal.SIGINT)
+    with self.assertRaises(KeyboardInterrupt):
+      simulation.run_program(program())
+    self.assertEqual(done, ['written'])
+    self.assertEqual(signal.getsignal(signal.SIGINT), handler)
+
+  def test_errors_and_cancellation_are_the_programs_own(self):
+    async def fail(error):
+      raise error
+
+    for error in (ValueError('x'), asyncio.CancelledError()):
+      with self.assertRaises(type(error)):
+        simulation.run_program(fail(error))
+
+  def test_rejects_what_is_no_program(self):
+    with self.assertRaisesRegex(TypeError, '^`program` must be a coroutine, f'):
+      simulation.run_program(self._sum)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,110 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of `quantize` on plain tensors; the arithmetic is `round_codec_test`."""
+
+import collections
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.stages import quantize
+
+_SPECS = [tf.TensorSpec([50], tf.float32), tf.TensorSpec([2, 3], tf.float64)]
+_STOCHASTIC, _DITHER = modes.Rounding.STOCHASTIC, modes.Rounding.DITHER
+
+
+def _stage(rounding=_STOCHASTIC, modulus=256, seed=7):
+  tuner = tuning.FixedBinSize(bin_size=0.5, modulus=modulus, rounding=rounding)
+  return quantize.QuantizeStage(_SPECS, tuner=tuner, seed=seed)
+
+
+def _leaves(value=0.3):
+  return [tf.fill(spec.shape, tf.cast(value, spec.dtype)) for spec in _SPECS]
+
+
+def _flat(leaves):
+  return np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+
+class EncodeTest(parameterized.TestCase):
+  def test_sends_residues_of_the_tuners_modulus(self):
+    made = _stage(modulus=10)
+    self.assertEqual(made.out_modulus, 10)
+    leaves, _ = made.encode(
+      _leaves(-0.7), made.parameters(made.initial_state())
+    )
+    # -1.4 bins are -1 or -2, that is 9 or 8.
+    self.assertEqual(set(_flat(leaves)), {8, 9})
+
+  @parameterized.named_parameters(
+    ('stochastic', _STOCHASTIC, True), ('dither', _DITHER, False)
+  )
+  def test_a_client_rounds_by_itself_unless_it_is_told_how(
+    self, rounding, differs
+  ):
+    made = _stage(rounding)
+    parameters = made.parameters(made.initial_state())
+    first, second = (
+      _flat(made.encode(_leaves(), parameters)[0]) for _ in range(2)
+    )
+    self.assertEqual(bool(np.any(first != second)), differs)
+
+  @parameterized.parameters(
+    (0.3, 1, 0), (0.0, 0, 0), (np.nan, 0, 1), (np.inf, 0, 1)
+  )
+  def test_signals_count_the_client(self, value, contributing, rejected):
+    made = _stage()
+    leaves, signals = made.encode(
+      _leaves(value), made.parameters(made.initial_state())
+    )
+    self.assertEqual(
+      {name: int(signal) for name, signal in signals.items()},
+      dict(contributing=contributing, rejected=rejected),
+    )
+    self.assertEqual(bool(np.any(_flat(leaves))), bool(contributing))
+
+
+class StateTest(parameterized.TestCase):
+  def _decode(self, made, state, num_clients=1):
+    residues = [tf.zeros(spec.shape, tf.int32) for spec in _SPECS]
+    signals = collections.OrderedDict(
+      contributing=tf.constant(num_clients), rejected=tf.constant(0)
+    )
+    return made.decode(residues, signals, state)
+
+  def test_each_round_has_dither_of_its_own(self):
+    made = _stage(_DITHER)
+    state, sent = made.initial_state(), []
+    for number in range(3):
+      self.assertEqual(int(state['round']), number)
+      sent.append(_flat(made.encode(_leaves(), made.parameters(state))[0]))
+      _, state, _ = self._decode(made, state)
+    self.assertTrue(np.any(sent[0] != sent[1]))
+    self.assertTrue(np.any(sent[1] != sent[2]))
+
+  def test_a_given_seed_is_kept_and_none_is_drawn(self):
+    first, second = (_stage(seed=None).initial_state() for _ in range(2))
+    self.assertTrue(np.any(first['seed'] != second['seed']))
+    np.testing.assert_array_equal(
+      _stage().initial_state()['seed'], _stage().initial_state()['seed']
+    )
+
+  @parameterized.named_parameters(
+    ('modulus', dict(modulus=16), '`modulus` 16, but'),
+    ('rounding', dict(rounding=_DITHER), '`dither` 1, but'),
+  )
+  def test_a_state_of_other_settings_is_refused(self, options, message):
+    state = _stage(**options).initial_state()
+    with self.assertRaisesRegex(
+      tf.errors.InvalidArgumentError,
+      f'The state was written with {message} this QuantizeModFactory has',
+    ):
+      self._decode(_stage(), state)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,58 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""One place for the measurements of a round, whatever wraps the aggregator."""
+
+import collections
+import collections.abc
+from typing import Any, Mapping
+
+from tff_autotune_secagg import _checks
+
+# Every aggregator of this package reports it.
+_MARK = 'bits_per_coordinate'
+
+
+def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
+  """Returns what an aggregator of this package measured in a round.
+
+  A mean, and TFF's zeroing and clipping, put what is measured inside of them
+  one level down. So the path of `bin_size` depends on `weighted`, `zeroing` and
+  `clipping`; its name here does not.
+
+  Args:
+    metrics: `output.metrics` of a learning process, its 'aggregator' alone, or
+      `output.measurements` of an aggregation process.
+
+  Returns:
+    Values by name, on one level: those of `QuantizeModFactory` or of
+    `distributed_dp_aggregator`, and those of everything around it, such as
+    `weight_sum` of a mean or `zeroed_count` of TFF's zeroing. Of two with the
+    same name it is the outer one: a client that a mean rejects is a client of
+    zeros to the sum inside, so that only the mean's `rejected_clients` counts.
+
+  Raises:
+    TypeError: `metrics` is no mapping.
+    ValueError: no aggregator of this package measured something in it.
+  """
+  _checks.check_instance(
+    'metrics', metrics, collections.abc.Mapping, 'a mapping'
+  )
+  found = collections.OrderedDict()
+  level = [metrics.get('aggregator', metrics)]
+  while level:
+    nodes = [
+      node for node in level if isinstance(node, collections.abc.Mapping)
+    ]
+    level = [member for node in nodes for member in node.values()]
+    for node in nodes:
+      for name, value in node.items():
+        # Parts without measurements have an empty tuple.
+        if not isinstance(value, (collections.abc.Mapping, tuple)):
+          found.setdefault(name, value)
+  if _MARK not in found:
+    raise ValueError(
+      '`metrics` must hold the measurements of an aggregator of this package,'
+      f' found {sorted(found) or "none"}. Pass `output.metrics` of a learning'
+      ' process or `output.measurements` of an aggregation process.'
+    )
+  return found
