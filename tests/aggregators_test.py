@@ -169,7 +169,10 @@ class SecureAggregatorTest(parameterized.TestCase):
       else tff.aggregators.UnweightedAggregationFactory
     )
     self.assertIsInstance(factory, kind)
-    value_type = tff.to_type([np.float16, np.float32, np.float64])
+    # TFF's zeroing and clipping by themselves refuse bfloat16.
+    value_type = tff.to_type(
+      [np.float16, factory_conformance.BFLOAT16, np.float64]
+    )
     process = factory.create(value_type, *([_FLOAT] if is_weighted else []))
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
     if is_weighted:
@@ -177,13 +180,19 @@ class SecureAggregatorTest(parameterized.TestCase):
 
   def _check_weighted_rounds(self, process):
     """Zeroing replaces an infinite client, the mean rejects a NaN one."""
-    values = [[1.0, 2.0, 3.0], [2.0, 4.0, -6.0], [np.nan, 1.0, 1.0]]
+    bfloat16 = factory_conformance.BFLOAT16
+    values = [
+      [1.0, bfloat16(2.0), 3.0],
+      [2.0, bfloat16(4.0), -6.0],
+      [np.nan, bfloat16(1.0), 1.0],
+    ]
     weights = [300.0, 100.0, 50.0]
     state = process.initialize()
     for _ in range(3):
       output = process.next(state, values, weights)
       state = output.state
-    np.testing.assert_allclose(output.result, [1.25, 2.5, 0.75], rtol=0.1)
+    result = np.array([float(leaf) for leaf in output.result])
+    np.testing.assert_allclose(result, [1.25, 2.5, 0.75], rtol=0.1)
     found = output.measurements['zeroing']
     self.assertEqual(found['rejected_clients'], 1)
     self.assertEqual(found['weight_sum'], 400.0)
@@ -191,7 +200,7 @@ class SecureAggregatorTest(parameterized.TestCase):
     bin_size = _tuner_state(state)['bin_size']
     # No weight at all: no mean, no change.
     output = process.next(state, values, [0.0] * 3)
-    np.testing.assert_array_equal(output.result, [0.0] * 3)
+    self.assertEqual([float(leaf) for leaf in output.result], [0.0] * 3)
     self.assertEqual(_tuner_state(output.state)['bin_size'], bin_size)
     values[2][0] = np.inf
     output = process.next(state, values, weights)

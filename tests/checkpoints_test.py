@@ -182,6 +182,58 @@ class ContinuationTest(absltest.TestCase):
       _assert_equal_states(state, process.initialize())
 
 
+def _empty(folder, version, name):
+  """Leaves nothing in a file of a checkpoint, as a full disk does."""
+  (path,) = pathlib.Path(folder, f'program_state_{version}').rglob(name)
+  path.write_bytes(b'')
+
+
+class UnreadableTest(parameterized.TestCase):
+  """Checkpoints that were written halfway."""
+
+  def setUp(self):
+    super().setUp()
+    folder = self.create_tempdir().full_path
+    self._manager = _manager(folder, 'states')
+    self._folder = os.path.join(folder, 'states')
+    self._states = []
+    state = _aggregation().initialize()
+    for version in (1, 2):
+      state = _aggregation().next(state, _values(version)).state
+      asyncio.run(self._manager.save(state, version))
+      self._states.append(state)
+
+  def _load(self):
+    return asyncio.run(
+      autotune.load_latest_state(self._manager, _aggregation())
+    )
+
+  @parameterized.parameters(
+    'saved_model.pb', 'variables.data-00000-of-00001', 'variables.index'
+  )
+  def test_the_version_before_is_loaded_and_said(self, name):
+    _empty(self._folder, 2, name)
+    with self.assertLogs(level='WARNING') as logged:
+      state, version = self._load()
+    self.assertEqual(version, 1)
+    _assert_equal_states(state, self._states[0])
+    (line,) = logged.output
+    self.assertIn(
+      'The checkpoint of version 2 cannot be read and is passed over: ', line
+    )
+
+  def test_none_that_can_be_read_is_refused(self):
+    for version in (1, 2):
+      _empty(self._folder, version, 'saved_model.pb')
+    with self.assertLogs(level='WARNING'):
+      with self.assertRaisesRegex(
+        ValueError,
+        r'^Of the checkpoints one must be whole, found that none of the'
+        r' versions \[1, 2\] can be read \(.*\): remove them to start anew\.$',
+      ):
+        self._load()
+
+
 def _with_setting(state, name, value):
   """A copy of an aggregator's state in which one setting is another."""
   state = copy.deepcopy(state)

@@ -192,9 +192,6 @@ def autotuned_secure_aggregator(
     secure sums; with each of the latter TFF also counts the clients that sent
     it and those out of its range, who are none.
 
-  Limits:
-    TFF's zeroing and clipping refuse bfloat16; without both it is taken.
-
   Args:
     modulus: int in 2 .. 2**30; its logarithm is the bits per coordinate.
     wrap_probability: None for the automatic one, or the paper's alpha.
@@ -249,6 +246,8 @@ def autotuned_secure_aggregator(
       factory,
       zeroed_count_sum_factory=_secure_count(),
     )
+  if zeroing or clipping:
+    factory = flatten.flatten_first(factory)
   return factory
 
 

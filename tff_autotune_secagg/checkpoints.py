@@ -9,11 +9,16 @@ functions say in one sentence what does not match, and print no values.
 
 from typing import Any, Dict, Tuple
 
+from absl import logging
 import numpy as np
 import tensorflow_federated as tff
 import tree
 
 from tff_autotune_secagg import _checks
+
+# How the message begins by which a state manager refuses a state that can be
+# read, but has other fields.
+_OTHER_STRUCTURE = "The two structures don't have the same nested structure."
 
 
 def check_state(process: Any, state: Any) -> None:
@@ -35,7 +40,11 @@ def check_state(process: Any, state: Any) -> None:
 async def load_latest_state(
   state_manager: tff.program.ProgramStateManager, process: Any
 ) -> Tuple[Any, int]:
-  """Loads the newest state of a process.
+  """Loads the newest state of a process that can be read.
+
+  A version that cannot, such as one that a full disk or a power cut left half
+  written, is logged as a warning, and the one before it is loaded. It is left
+  where it is: remove it before that version is saved again.
 
   Args:
     state_manager: where states were saved, such as a
@@ -46,22 +55,36 @@ async def load_latest_state(
     The state and its version; the initial state and 0 if none was saved.
 
   Raises:
-    ValueError: as `check_state`.
+    ValueError: as `check_state`; or states were saved, but none can be read.
   """
   initial = _initial_state(process)
-  try:
-    state, version = await state_manager.load_latest(initial)
-  except (TypeError, ValueError):
-    # TFF's message is both structures in full.
-    raise ValueError(
-      'The checkpoint must have the fields of the process, found others: it'
-      ' was written by another kind or version of it.'
-    ) from None
   # Not by the version: `tff.learning.programs.train_model` saves a version 0.
-  if state is None:
-    return initial, 0
-  _check_like(initial, state)
-  return state, version
+  versions = sorted(await state_manager.get_versions() or [], reverse=True)
+  for version in versions:
+    try:
+      state = await state_manager.load(version, initial)
+    except Exception as error:  # Of many kinds, by which part is broken.
+      if str(error).startswith(_OTHER_STRUCTURE):
+        # TFF's message is both structures in full.
+        raise ValueError(
+          'The checkpoint must have the fields of the process, found others:'
+          ' it was written by another kind or version of it.'
+        ) from None
+      reason = str(error).partition('\n')[0]
+      logging.warning(
+        'The checkpoint of version %d cannot be read and is passed over: %s',
+        version,
+        reason,
+      )
+      continue
+    _check_like(initial, state)
+    return state, version
+  if versions:
+    raise ValueError(
+      'Of the checkpoints one must be whole, found that none of the versions'
+      f' {sorted(versions)} can be read ({reason}): remove them to start anew.'
+    )
+  return initial, 0
 
 
 def _initial_state(process):

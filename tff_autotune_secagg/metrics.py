@@ -26,9 +26,10 @@ def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
   Returns:
     Values by name, on one level: those of `QuantizeModFactory` or of
     `distributed_dp_aggregator`, and those of everything around it, such as
-    `weight_sum` of a mean or `zeroed_count` of TFF's zeroing. Of two with the
-    same name it is the outer one: a client that a mean rejects is a client of
-    zeros to the sum inside, so that only the mean's `rejected_clients` counts.
+    `weight_sum` of a mean or the clients that TFF's zeroing counts. Of two with
+    the same name it is the outer one: a client that a mean rejects is a client
+    of zeros to the sum inside, so that only the mean's `rejected_clients`
+    counts.
 
   Raises:
     TypeError: `metrics` is no mapping.

@@ -207,6 +207,23 @@ def _aggregators(num_clients: int, modulus: int):
   }
 
 
+def check(names: Sequence[str], cohorts: Sequence[int], modulus: int) -> None:
+  """Raises ValueError if cases of these settings cannot be built.
+
+  Args:
+    names: of cases of group `round`.
+    cohorts: numbers of clients in a round.
+    modulus: of this package's residues.
+  """
+  for num_clients in cohorts:
+    known = _aggregators(num_clients, modulus)
+    for name in names:
+      if name not in known:
+        raise ValueError(
+          f'`aggregators` must be among {", ".join(known)}, found {name!r}.'
+        )
+
+
 class _Rounds:
   """An aggregation process with its state and one set of client values."""
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, Sequence
 import matplotlib.pyplot as plt
 
 from experiments.benchmark import summary
+from experiments.common import palette
 from experiments.common import plot_style
 
 _TITLES = {
@@ -68,12 +69,26 @@ def _ratios(cells):
   return middle, [below, above]
 
 
+def _looks(cases):
+  """Colour and line style of each case, by the library that it is of."""
+  owners = {'tff_autotune_secagg': 'autotuned', 'TFF': 'TFF', 'TFMOT': 'TFMOT'}
+  by_owner = {}
+  for case in cases:
+    owner = owners.get(case.split()[0], 'neutral')
+    by_owner.setdefault(owner, []).append(case)
+  looks = {}
+  for owner, members in by_owner.items():
+    looks.update(zip(members, palette.shades(owner, len(members))))
+  return looks
+
+
 def _draw_by_size(axes, rows):
   """A line for each case."""
   lines = {}
   for row in rows:
     lines.setdefault(row['case'], []).append(row)
-  for index, (case, cells) in enumerate(lines.items()):
+  looks = _looks(lines)
+  for case, cells in lines.items():
     cells.sort(key=lambda row: row['dim'])
     middle, bars = _ratios(cells)
     axes.errorbar(
@@ -84,7 +99,7 @@ def _draw_by_size(axes, rows):
       marker='o',
       markersize=3,
       capsize=2,
-      **plot_style.style(index),
+      **looks[case],
     )
 
 
@@ -94,6 +109,7 @@ def _draw_by_case(axes, rows):
   sizes = {}
   for row in rows:
     sizes.setdefault((row['dim'], row['num_clients']), []).append(row)
+  looks = palette.shades('neutral', len(sizes))
   for index, ((dim, num_clients), cells) in enumerate(sorted(sizes.items())):
     middle, bars = _ratios(cells)
     axes.errorbar(
@@ -104,7 +120,7 @@ def _draw_by_case(axes, rows):
       marker='os^Dv<>'[index % 7],
       markersize=4,
       capsize=2,
-      color=plot_style.style(index)['color'],
+      color=looks[index]['color'],
       linestyle='none',
     )
   axes.set_yticks(range(len(cases)), cases, fontsize='x-small')

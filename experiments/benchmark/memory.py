@@ -8,23 +8,10 @@ import time
 from typing import Any, Dict, Optional
 
 import numpy as np
-import tensorflow_federated as tff
-
-import tff_autotune_secagg as autotune
 
 _LARGEST_NMSE = 1.1  # The first round knows nothing and may lose its sum.
 
-
-# TFF's secure one is a mean without what it adds to a sum by default.
-AGGREGATORS = {
-  'autotuned': lambda config: autotune.AutotunedSecureSumFactory(
-    modulus=config.modulus, seed=1
-  ),
-  'sum': lambda config: tff.aggregators.SumFactory(),
-  'secure_aggregator': lambda config: tff.learning.secure_aggregator(
-    zeroing=False, clipping=False, weighted=False
-  ),
-}
+AGGREGATORS = ('autotuned', 'sum', 'secure_aggregator')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +33,26 @@ class Config:
   modulus: int = 256
   aggregator: str = 'autotuned'
   max_concurrent_clients: Optional[int] = None
+
+
+# What a smoke run shrinks.
+SMOKE = dict(dim=3000, num_clients=2)
+
+
+def build(config: Config):
+  """Builds the aggregator; raises ValueError if a setting is wrong."""
+  import tensorflow_federated as tff  # Not above: slow.
+
+  import tff_autotune_secagg as autotune
+
+  if config.aggregator == 'sum':
+    return tff.aggregators.SumFactory()
+  if config.aggregator == 'secure_aggregator':
+    # A mean, without what it adds to a sum by default.
+    return tff.learning.secure_aggregator(
+      zeroing=False, clipping=False, weighted=False
+    )
+  return autotune.AutotunedSecureSumFactory(modulus=config.modulus, seed=1)
 
 
 def _peak_mib(pid: int) -> float:
@@ -71,7 +78,11 @@ def measure(config: Config) -> Dict[str, Any]:
   Raises:
     RuntimeError: If the error is so large that nothing was summed.
   """
-  factory = AGGREGATORS[config.aggregator](config)
+  import tensorflow_federated as tff  # Not above: slow.
+
+  import tff_autotune_secagg as autotune
+
+  factory = build(config)
   autotune.simulation.set_local_context(
     max_concurrent_clients=config.max_concurrent_clients
   )

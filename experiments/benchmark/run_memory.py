@@ -12,15 +12,12 @@ One aggregator in each process, since a peak cannot be taken back:
 import dataclasses
 import json
 
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
 from experiments.benchmark import memory
+from experiments.common import command_line
 from experiments.common import flag_groups
 from experiments.common import result_rows
-
-del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 flag_groups.define_fields(
@@ -38,23 +35,29 @@ flags.DEFINE_enum(
 flags.DEFINE_integer(
   'max_concurrent_clients', None, 'Clients that compute at a time.', 1
 )
-flag_groups.define_output()
+flag_groups.define_results()
+flag_groups.define_smoke()
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
-  config = flag_groups.read_fields(memory.Config)
+def main():
+  config = flag_groups.read_fields(memory.Config, smoke=memory.SMOKE)
+  with flag_groups.held_results() as file:
+    _run(config, file)
+
+
+def _run(config, file):
+  with command_line.user_errors():
+    memory.build(config)
+  settings = dataclasses.asdict(config)
+  run = result_rows.run_name(
+    dict(settings, aggregator=f'memory_{config.aggregator}')
+  )
   rows = [memory.measure(config)]
-  if FLAGS.output:
-    settings = dataclasses.asdict(config)
-    run = result_rows.run_name(
-      dict(settings, aggregator=f'memory_{config.aggregator}')
-    )
-    file = result_rows.ResultsFile(FLAGS.output)
+  if file is not None:
     rows = file.store(run, settings, rows, kind='memory')
   for row in rows:
     print(json.dumps(row))
 
 
 if __name__ == '__main__':
-  app.run(main)
+  command_line.run(main)

@@ -7,6 +7,8 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
+from experiments.common import tables
+
 Row = Dict[str, Any]
 
 # What ratios are relative to: a plain copy, and TFF's plain sum for rounds.
@@ -69,19 +71,25 @@ def _quartiles(values: Sequence[float]) -> Tuple[float, float, float]:
 
 def format_table(rows: Sequence[Row]) -> str:
   """The summary as a Markdown table: medians, quartiles in parentheses."""
-  lines = [
-    '| group | d | n | case | ms | processor ms | times the reference |',
-    '|---|---|---|---|---|---|---|',
-  ]
+  heads = ('group', 'd', 'n', 'case', 'ms', 'processor ms')
+  lines = []
   for row in summarize(rows):
-    low, middle, high = row['per_reference']
-    times = row['milliseconds']
-    processor = f'{row["processor_milliseconds"][1]:.4g}'
-    if row['group'] == 'round':
-      processor = ''  # The work is done by TFF's worker.
+    # The work of a round is done by TFF's worker.
+    processor = row['processor_milliseconds'][1]
     lines.append(
-      f'| {row["group"]} | {row["dim"]:,} | {row["num_clients"] or ""} |'
-      f' {row["case"]} | {times[1]:.4g} ({times[0]:.4g}, {times[2]:.4g}) |'
-      f' {processor} | {middle:.3g} ({low:.3g}, {high:.3g}) |'
+      (
+        row['group'],
+        f'{row["dim"]:,}',
+        row['num_clients'] or '',
+        row['case'],
+        _median_and_quartiles(row['milliseconds'], '.4g'),
+        '' if row['group'] == 'round' else f'{processor:.4g}',
+        _median_and_quartiles(row['per_reference'], '.3g'),
+      )
     )
-  return '\n'.join(lines)
+  return tables.markdown((*heads, 'times the reference'), lines)
+
+
+def _median_and_quartiles(quartiles, form):
+  low, middle, high = quartiles
+  return f'{middle:{form}} ({low:{form}}, {high:{form}})'

@@ -10,8 +10,6 @@ import dataclasses
 import time
 from typing import Any, Dict, Iterator, Tuple
 
-from experiments.benchmark import cases
-
 Row = Dict[str, Any]
 
 GROUPS = ('transform', 'encode', 'decode', 'round')
@@ -48,16 +46,21 @@ class Config:
   max_round_values: int = 15_000_000
 
 
-def smoke(config: Config) -> Config:
-  """Shrinks a config to seconds."""
-  return dataclasses.replace(
-    config,
-    dims=(1000,),
-    round_dims=(1000,),
-    num_clients=(2,),
-    repeats=1,
-    round_repeats=1,
-  )
+# What a smoke run shrinks.
+SMOKE = dict(
+  dims=(1000,),
+  round_dims=(1000,),
+  num_clients=(2,),
+  repeats=1,
+  round_repeats=1,
+)
+
+
+def check(config: Config) -> None:
+  """Raises ValueError if a setting would end the run once it has begun."""
+  from experiments.benchmark import cases  # Not above: it loads TensorFlow.
+
+  cases.check(config.aggregators, config.num_clients, config.modulus)
 
 
 def _time_in_turn(calls, repeats: int, warm_ups: int) -> Iterator[Row]:
@@ -87,6 +90,8 @@ def run(config: Config) -> Iterator[Row]:
     `case`, `repeat`, `seconds`, and `process_seconds`: processor time of all
     threads of this process, which excludes TFF's worker.
   """
+  from experiments.benchmark import cases  # Not above: it loads TensorFlow.
+
   for group in config.groups:
     if group == 'round':
       continue

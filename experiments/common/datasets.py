@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Image data sets, their partition into clients, and client batches.
+"""Image data sets, as arrays.
 
 Images are uint8 all the way to the model, which standardizes its pixels itself:
 a quarter of the bytes that float32 would need on their way to the clients.
@@ -11,12 +11,10 @@ import functools
 import gzip
 import os
 import pickle
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence
+import zlib
 
 import numpy as np
-import tensorflow as tf
-
-from experiments.common import seeds
 
 FASHION_MNIST_DIR = '/usr/share/datasets/fashion-mnist'
 CIFAR10_FOLDER = 'cifar-10-batches-py'
@@ -98,8 +96,14 @@ def load_digits(data_dir: Optional[str], allow_download: bool) -> ImageData:
 
 def _read_idx(path: str, magic: int, num_dims: int) -> np.ndarray:
   """Reads one gzipped IDX file of unsigned bytes."""
-  with gzip.open(path, 'rb') as f:
-    content = f.read()
+  try:
+    with gzip.open(path, 'rb') as f:
+      content = f.read()
+  except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+    raise ValueError(
+      f'{path!r} must be a gzipped file, found a broken one ({e}). Download or '
+      'install the file again.'
+    ) from e
   header = np.frombuffer(content, '>i4', count=1 + num_dims)
   if header[0] != magic:
     raise ValueError(
@@ -139,7 +143,7 @@ def load_fashion_mnist(
       path = os.path.join(folder, f'{stem}-{kind}-idx{dims}-ubyte.gz')
       if not os.path.exists(path):
         if allow_download:
-          return _from_keras('Fashion-MNIST', tf.keras.datasets.fashion_mnist)
+          return _from_keras('Fashion-MNIST', 'fashion_mnist')
         raise _missing(
           'Fashion-MNIST',
           path,
@@ -179,7 +183,7 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
     path = os.path.join(folder, name)
     if not os.path.exists(path):
       if allow_download:
-        return _from_keras('CIFAR-10', tf.keras.datasets.cifar10)
+        return _from_keras('CIFAR-10', 'cifar10')
       raise _missing(
         'CIFAR-10',
         path,
@@ -188,8 +192,14 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
         f'the folder that holds {CIFAR10_FOLDER!r} with --data_dir; or let '
         'Keras fetch it with --allow_download.',
       )
-    with open(path, 'rb') as f:
-      batch = pickle.load(f, encoding='bytes')
+    try:
+      with open(path, 'rb') as f:
+        batch = pickle.load(f, encoding='bytes')
+    except (pickle.UnpicklingError, EOFError) as e:
+      raise ValueError(
+        f'{path!r} must be a pickled batch, found a broken one ({e}). Download '
+        'and unpack it again.'
+      ) from e
     # Rows are 1024 red, 1024 green and 1024 blue bytes.
     planes = np.asarray(batch[b'data'], np.uint8).reshape(-1, 3, 32, 32)
     images.append(planes.transpose(0, 2, 3, 1))
@@ -207,7 +217,11 @@ def load_cifar10(data_dir: Optional[str], allow_download: bool) -> ImageData:
 
 
 def _from_keras(name, module) -> ImageData:
-  (train_x, train_y), (test_x, test_y) = module.load_data()
+  import tensorflow as tf  # Slow; needed only here.
+
+  (train_x, train_y), (test_x, test_y) = getattr(
+    tf.keras.datasets, module
+  ).load_data()
   if train_x.ndim == 3:
     train_x, test_x = train_x[..., np.newaxis], test_x[..., np.newaxis]
   return ImageData(
@@ -270,130 +284,3 @@ def synthetic(name: str, *, num_train: int, num_test: int) -> ImageData:
   return ImageData(
     f'random images shaped like {name}', *draw(num_train), *draw(num_test)
   )
-
-
-def partition_iid(
-  labels: np.ndarray, num_clients: int, seed: int
-) -> List[np.ndarray]:
-  """Deals examples to clients at random, in sizes that differ by at most one.
-
-  Args:
-    labels: int array of shape [examples].
-    num_clients: Number of clients, at most the number of examples.
-    seed: Seed of the partition.
-
-  Returns:
-    One sorted int array of example indices for each client.
-  """
-  _check_num_clients(labels, num_clients)
-  order = seeds.generator(seed, seeds.Stream.PARTITION).permutation(len(labels))
-  return [np.sort(part) for part in np.array_split(order, num_clients)]
-
-
-def partition_dirichlet(
-  labels: np.ndarray, num_clients: int, seed: int, concentration: float
-) -> List[np.ndarray]:
-  """Splits each class among the clients by proportions from a Dirichlet.
-
-  Both the classes that a client sees and the number of its examples differ
-  between clients, the more the smaller `concentration` is. A client that would
-  get nothing receives one example of the client that has most.
-
-  Args:
-    labels: int array of shape [examples].
-    num_clients: Number of clients, at most the number of examples.
-    seed: Seed of the partition.
-    concentration: Positive parameter of the symmetric Dirichlet distribution.
-
-  Returns:
-    One sorted int array of example indices for each client.
-
-  Reference: Yurochkin et al. (2019), arXiv:1905.12022.
-  """
-  _check_num_clients(labels, num_clients)
-  if not concentration > 0:
-    raise ValueError(
-      f'`concentration` must be a positive float, found {concentration!r}.'
-    )
-  rng = seeds.generator(seed, seeds.Stream.PARTITION)
-  parts: List[List[int]] = [[] for _ in range(num_clients)]
-  for label in np.unique(labels):
-    members = rng.permutation(np.flatnonzero(labels == label))
-    shares = rng.dirichlet(np.full(num_clients, concentration))
-    cuts = np.round(np.cumsum(shares)[:-1] * len(members)).astype(int)
-    for part, piece in zip(parts, np.split(members, cuts)):
-      part.extend(piece.tolist())
-  for part in parts:
-    if not part:
-      part.append(max(parts, key=len).pop())
-  return [np.sort(np.array(part, dtype=np.int64)) for part in parts]
-
-
-def _check_num_clients(labels, num_clients):
-  if not 1 <= num_clients <= len(labels):
-    raise ValueError(
-      f'`num_clients` must be from 1 to the {len(labels)} training examples, '
-      f'found {num_clients}.'
-    )
-
-
-def _augment(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-  """Mirrors half of the images and shifts each by at most two pixels."""
-  flip = rng.random(len(images)) < 0.5
-  images = np.where(flip[:, None, None, None], images[:, :, ::-1], images)
-  height, width = images.shape[1:3]
-  padded = np.pad(images, ((0, 0), (2, 2), (2, 2), (0, 0)), mode='edge')
-  offsets = rng.integers(0, 5, (len(images), 2))
-  return np.stack(
-    [p[y : y + height, x : x + width] for p, (y, x) in zip(padded, offsets)]
-  )
-
-
-def element_spec(data: ImageData):
-  """The `tf.TensorSpec` pair of one batch of `client_dataset`."""
-  return (
-    tf.TensorSpec((None,) + tuple(data.image_shape), tf.uint8),
-    tf.TensorSpec((None,), tf.int32),
-  )
-
-
-def client_dataset(
-  data: ImageData,
-  indices: np.ndarray,
-  *,
-  batch_size: int,
-  num_epochs: int,
-  seed: int,
-  round_num: int,
-  client: int,
-  augment: bool = False,
-) -> tf.data.Dataset:
-  """Batches of one client in one round, the same whenever asked for.
-
-  Args:
-    data: The data set.
-    indices: int array, the client's training examples.
-    batch_size: Examples per batch; the last batch of an epoch may be smaller.
-    num_epochs: Passes over the examples, each in a fresh order.
-    seed: Seed of the run.
-    round_num: The round.
-    client: The client.
-    augment: Whether to mirror and shift the images at random.
-
-  Returns:
-    A `tf.data.Dataset` with elements of `element_spec(data)`.
-  """
-  rng = seeds.generator(seed, seeds.Stream.BATCHES, round_num, client)
-  dataset = None
-  for _ in range(num_epochs):
-    # Shuffled here and not by tf.data, whose order depends on more than a
-    # seed. Nor is there a `map`: tracing one takes longer than to train.
-    order = rng.permutation(indices)
-    images = data.train_images[order]
-    if augment:
-      images = _augment(images, rng)
-    epoch = tf.data.Dataset.from_tensor_slices(
-      (images, data.train_labels[order])
-    ).batch(batch_size)
-    dataset = epoch if dataset is None else dataset.concatenate(epoch)
-  return dataset

@@ -7,13 +7,14 @@ lists it there. Tests load several binaries into one process: a flag that is
 there already, with the same meaning, is left alone.
 """
 
+import contextlib
 import dataclasses
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from absl import app
 from absl import flags
 
 from experiments.common import aggregators
+from experiments.common import command_line
 from experiments.common import datasets
 from experiments.common import models
 from experiments.common import result_rows
@@ -32,11 +33,14 @@ def _define(define, name: str, *args, **kwargs) -> None:
 
 
 class _NumbersParser(flags.ArgumentParser):
-  """Reads `1,2,3` as a list of nonnegative ints or of floats."""
+  """Reads `1,2,3` as a list of ints or of floats that are not too small."""
 
-  def __init__(self, number: type):
+  def __init__(self, number: type, at_least: int):
     self._number = number
-    self.syntactic_help = f'{number.__name__}s, separated by commas'
+    self._at_least = at_least
+    self.syntactic_help = (
+      f'{number.__name__}s of at least {at_least}, separated by commas'
+    )
 
   def parse(self, argument) -> List[Any]:
     if isinstance(argument, list):
@@ -44,17 +48,15 @@ class _NumbersParser(flags.ArgumentParser):
     try:
       numbers = [self._number(item) for item in argument.split(',') if item]
     except ValueError:
-      numbers = [-1]
-    if any(number < 0 for number in numbers):
-      raise ValueError(
-        f'must be nonnegative {self.syntactic_help}, found {argument!r}.'
-      )
+      numbers = [self._at_least - 1]
+    if not all(number >= self._at_least for number in numbers):
+      raise ValueError(f'must be {self.syntactic_help}, found {argument!r}.')
     return numbers
 
 
-def _define_list_of(name, number, default, summary) -> None:
+def _define_list_of(name, number, default, summary, at_least) -> None:
   flags.DEFINE(
-    _NumbersParser(number),
+    _NumbersParser(number, at_least),
     name,
     default,
     summary,
@@ -62,9 +64,13 @@ def _define_list_of(name, number, default, summary) -> None:
   )
 
 
-def define_numbers(name: str, default: Sequence[Any], summary: str) -> None:
+def define_numbers(
+  name: str, default: Sequence[Any], summary: str, at_least: int = 0
+) -> None:
   """Defines a flag whose value is a list of numbers of the default's type."""
-  _define(_define_list_of, name, type(default[0]), list(default), summary)
+  _define(
+    _define_list_of, name, type(default[0]), list(default), summary, at_least
+  )
 
 
 def define_fields(config_class, *, at_least: int = 1, **summaries: str) -> None:
@@ -72,7 +78,8 @@ def define_fields(config_class, *, at_least: int = 1, **summaries: str) -> None:
 
   Args:
     config_class: A dataclass whose fields of those names have defaults.
-    at_least: The smallest value of int fields; floats must not be negative.
+    at_least: The smallest value of int fields and of those of lists of ints;
+      floats must not be negative.
     **summaries: The help text of each field.
   """
   defaults = {f.name: f.default for f in dataclasses.fields(config_class)}
@@ -87,21 +94,28 @@ def define_fields(config_class, *, at_least: int = 1, **summaries: str) -> None:
     elif isinstance(default, str):
       _define(flags.DEFINE_string, name, default, summary)
     elif default and not isinstance(default[0], str):
-      define_numbers(name, default, summary)
+      define_numbers(name, default, summary, at_least)
     else:
       _define(flags.DEFINE_list, name, list(default), summary)
 
 
-def read_fields(config_class, *names: str, **others):
+def read_fields(
+  config_class, *names: str, smoke: Optional[Mapping[str, Any]] = None, **others
+):
   """Builds a config from flags named as its fields.
 
   Args:
     config_class: A dataclass.
     *names: Names of flags; by default those of all fields that have one.
+    smoke: What fields become with `--smoke`, unless they are given on the
+      command line.
     **others: Values of further fields.
 
   Returns:
     The config; lists become tuples.
+
+  Raises:
+    UserError: The values do not go together.
   """
   names = names or [f.name for f in dataclasses.fields(config_class)]
   values = {n: FLAGS[n].value for n in names if n in FLAGS and n not in others}
@@ -109,7 +123,19 @@ def read_fields(config_class, *names: str, **others):
     name: tuple(value) if isinstance(value, list) else value
     for name, value in values.items()
   }
-  return config_class(**values, **others)
+  with command_line.user_errors():
+    return config_class(**{**values, **smoke_values(smoke or {})}, **others)
+
+
+def smoke_values(smoke: Mapping[str, Any]) -> Dict[str, Any]:
+  """What `--smoke` changes: nothing without it, and no flag that is given."""
+  if not FLAGS.smoke:
+    return {}
+  return {
+    name: value
+    for name, value in smoke.items()
+    if name not in FLAGS or not command_line.is_given(name)
+  }
 
 
 def _check_aggregators(texts: Sequence[str]) -> bool:
@@ -163,8 +189,8 @@ def define_sweep() -> None:
     flags.DEFINE_string,
     'output_dir',
     None,
-    'Folder of the results; a sweep that was interrupted there continues. By '
-    'default a new folder in ./results.',
+    'Folder of the results; the same command with the same folder continues '
+    'what was interrupted. By default a new folder in ./results.',
   )
   _define(
     flags.DEFINE_list,
@@ -199,9 +225,46 @@ def sweep_options() -> Dict[str, Any]:
   return {name: FLAGS[name].value for name in names}
 
 
-def define_results() -> None:
-  """Defines the flags of binaries that read results."""
-  _define(flags.DEFINE_list, 'results', None, 'Files of result rows.')
+def define_results(default: Optional[str] = None) -> None:
+  """Defines the files of result rows that a binary reads or writes.
+
+  Args:
+    default: Of a binary that writes, if it has one.
+  """
+  _define(
+    flags.DEFINE_list,
+    'results',
+    default,
+    'Files of result rows (JSON lines), or folders of sweeps. A binary named '
+    'run adds its rows to the one file; others read all.',
+  )
+
+
+@contextlib.contextmanager
+def held_results() -> Iterator[Optional[result_rows.ResultsFile]]:
+  """Holds the file of `--results` for a binary that adds rows to it.
+
+  Yields:
+    The file; None without the flag.
+
+  Raises:
+    UserError: There are several files, or another run writes to it.
+    OSError: It cannot be written.
+  """
+  if not FLAGS.results:
+    yield None
+    return
+  if len(FLAGS.results) > 1:
+    raise command_line.UserError(
+      f'--results must be one file to write to, found {len(FLAGS.results)}.'
+    )
+  file = result_rows.ResultsFile(FLAGS.results[0])
+  with file.held():
+    yield file
+
+
+def define_select() -> None:
+  """Defines the choice among the rows of `--results`."""
   _define(
     flags.DEFINE_multi_string,
     'select',
@@ -212,11 +275,34 @@ def define_results() -> None:
   )
 
 
-def read_rows(kind: str = 'round') -> List[result_rows.Row]:
-  """The rows of `--results` that `--select` keeps."""
-  return result_rows.select(
-    result_rows.read(*FLAGS.results, kind=kind), FLAGS.select
-  )
+def read_rows(
+  columns: Sequence[str] = (),
+  kind: str = 'round',
+  paths: Optional[Sequence[str]] = None,
+) -> List[result_rows.Row]:
+  """The rows of files that `--select` keeps, where there is that flag.
+
+  Args:
+    columns: What one row of each file at least must have.
+    kind: Of the rows.
+    paths: Of the files; by default those of `--results`.
+
+  Raises:
+    UserError: A file has no such rows, or none is kept.
+    OSError: A file cannot be read.
+  """
+  found = []
+  with command_line.user_errors():
+    for path in FLAGS.results if paths is None else paths:
+      rows = result_rows.read(path, kind=kind)
+      if not any(all(name in row for name in columns) for row in rows):
+        raise ValueError(
+          f'--results must have rows of kind {kind!r} with '
+          f'{", ".join(columns)}, found none in {path!r}: give the rows of '
+          'this experiment.'
+        )
+      found += rows
+    return result_rows.select(found, FLAGS.select if 'select' in FLAGS else ())
 
 
 def define_picture() -> None:
@@ -228,45 +314,3 @@ def define_picture() -> None:
     None,
     'Picture to write; its suffix says how.',
   )
-
-
-def define_output(default: str = None) -> None:
-  """Defines the file to which a binary adds its rows."""
-  _define(
-    flags.DEFINE_string, 'output', default, 'JSON lines file to append to.'
-  )
-
-
-def take_only_flags(argv: Sequence[str]) -> None:
-  """Refuses words on the command line that are no flags.
-
-  Args:
-    argv: What absl left of the command line, the program first.
-
-  Raises:
-    app.UsageError: If there are such words.
-  """
-  if len(argv) > 1:
-    raise app.UsageError(
-      f'Arguments must be flags like --name=value, found {argv[1]!r}.'
-    )
-
-
-def set_defaults_from_file(path: str) -> None:
-  """Makes the flags of a flag file the defaults of a binary.
-
-  Unlike `--flagfile`, a repeated flag on the command line then replaces the
-  values of the file instead of adding to them.
-
-  Args:
-    path: The flag file: lines `--name=value`, comments and blank lines.
-  """
-  given: Dict[str, List[str]] = {}
-  with open(path) as f:
-    for line in f:
-      if line.startswith('--'):
-        name, _, value = line[2:].strip().partition('=')
-        given.setdefault(name, []).append(value)
-  for name, values in given.items():
-    is_list = isinstance(FLAGS[name], flags.MultiFlag)
-    FLAGS.set_default(name, values if is_list else values[0])

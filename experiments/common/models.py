@@ -5,25 +5,28 @@
 from typing import Callable, Dict, Sequence
 
 import numpy as np
-import tensorflow as tf
-
-_Layers = tf.keras.layers
 
 
 class _Builder:
-  """Makes layers with He initialization, each from its own seed."""
+  """Makes layers with He initialization, each from its own seed.
 
-  def __init__(self, seed: int):
+  Attributes:
+    layers: Keras's own, for those without weights.
+  """
+
+  def __init__(self, keras, seed: int):
+    self.layers = keras.layers
+    self._initializers = keras.initializers
     self._seed = seed
 
   def _initializer(self):
     self._seed += 1  # One seed for all layers would correlate their weights.
-    return tf.keras.initializers.HeNormal(seed=self._seed)
+    return self._initializers.HeNormal(seed=self._seed)
 
   def conv(
     self, filters, size, *, strides=1, padding='same', activation='relu'
   ):
-    return _Layers.Conv2D(
+    return self.layers.Conv2D(
       filters,
       size,
       strides=strides,
@@ -33,7 +36,7 @@ class _Builder:
     )
 
   def dense(self, units, activation=None):
-    return _Layers.Dense(
+    return self.layers.Dense(
       units, activation=activation, kernel_initializer=self._initializer()
     )
 
@@ -44,7 +47,7 @@ def _filters(count: int, width: float) -> int:
 
 def _logistic(build, num_classes, width):
   del width  # Unused.
-  return [_Layers.Flatten(), build.dense(num_classes)]
+  return [build.layers.Flatten(), build.dense(num_classes)]
 
 
 def _small_cnn(build, num_classes, width):
@@ -52,7 +55,7 @@ def _small_cnn(build, num_classes, width):
   return [
     build.conv(_filters(16, width), 3, strides=2),
     build.conv(_filters(32, width), 3, strides=2),
-    _Layers.Flatten(),
+    build.layers.Flatten(),
     build.dense(num_classes),
   ]
 
@@ -62,7 +65,7 @@ def _digits_cnn(build, num_classes, width):
   return [
     build.conv(_filters(16, width), 3),
     build.conv(_filters(32, width), 3, strides=2),
-    _Layers.Flatten(),
+    build.layers.Flatten(),
     build.dense(num_classes),
   ]
 
@@ -85,7 +88,7 @@ def _all_cnn_c(build, num_classes, width):
     build.conv(wide, 3, padding='valid'),
     build.conv(wide, 1),
     build.conv(num_classes, 1, activation=None),
-    _Layers.GlobalAveragePooling2D(),
+    build.layers.GlobalAveragePooling2D(),
   ]
 
 
@@ -106,7 +109,7 @@ def build(
   channel_statistics=None,
   width: float = 1.0,
   seed: int = 0,
-) -> tf.keras.Model:
+):
   """Builds an uncompiled Keras model that maps uint8 images to logits.
 
   Args:
@@ -119,7 +122,7 @@ def build(
     seed: Seed of the initial weights: same seed, same weights.
 
   Returns:
-    The model, built, with float32 weights.
+    The `tf.keras.Model`, built, with float32 weights.
 
   Raises:
     ValueError: If there is no such model or `width` is not positive.
@@ -130,12 +133,15 @@ def build(
     )
   if not width > 0:
     raise ValueError(f'`width` must be a positive float, found {width!r}.')
-  layers = [tf.keras.Input(tuple(image_shape), dtype=tf.uint8)]
+  # Not above: the names of the models must not need TensorFlow.
+  from tensorflow import keras
+
+  layers = [keras.Input(tuple(image_shape), dtype='uint8')]
   mean, stddev = channel_statistics or (np.zeros(1), np.ones(1))
   layers.append(
-    _Layers.Rescaling(
+    keras.layers.Rescaling(
       scale=(1 / stddev).tolist(), offset=(-mean / stddev).tolist()
     )
   )
-  layers += _MODELS[name](_Builder(seed), num_classes, width)
-  return tf.keras.Sequential(layers)
+  layers += _MODELS[name](_Builder(keras, seed), num_classes, width)
+  return keras.Sequential(layers)

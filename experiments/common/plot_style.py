@@ -3,8 +3,7 @@
 """What the figures have in common: colours, legends, bands, writing them.
 
 Figures are drawn from result rows, never by running anything. Functions take
-rows as `result_rows.read` returns them. Colours are those of Okabe and Ito
-(2008), which colour-blind readers can tell apart; line styles differ too.
+rows as `result_rows.read` returns them. What a colour means is in `palette`.
 """
 
 import collections
@@ -18,6 +17,7 @@ import numpy as np
 import scipy.stats
 
 from experiments.common import aggregators
+from experiments.common import palette
 from experiments.common import t_interval
 
 matplotlib.use('Agg')  # No display is needed, and none is looked for.
@@ -26,30 +26,10 @@ from matplotlib import ticker  # pylint: disable=g-import-not-at-top
 
 Row = Mapping[str, Any]
 
-COLOURS = (
-  '#0072B2',
-  '#D55E00',
-  '#009E73',
-  '#CC79A7',
-  '#E69F00',
-  '#56B4E9',
-  '#000000',
-  '#999933',
-)
-_STYLES = ('-', '--', '-.', ':')
 # Entries of a legend that leave room for the curves beside it.
 MOST_INSIDE = 8
 # More bands than this hide each other.
 _MOST_BANDS = 6
-
-
-def style(index: int) -> Dict[str, Any]:
-  """Colour and line style of the curve number `index`; none twice in 32."""
-  colour_cycle, colour = divmod(index, len(COLOURS))
-  return dict(
-    color=COLOURS[colour],
-    linestyle=_STYLES[(colour + colour_cycle) % len(_STYLES)],
-  )
 
 
 def add_legend(axes) -> None:
@@ -60,34 +40,11 @@ def add_legend(axes) -> None:
   axes.legend(fontsize='small', **outside)
 
 
-def label(aggregator: str) -> str:
-  """A legend entry for an aggregator text, with bits where they are known."""
-  scheme = aggregators.parse(aggregator)
-  settings = dict(scheme.settings)
-  if scheme.name == 'plain_mean':
-    return 'plain mean, 32-bit floats'
-  if scheme.name == 'fixed_range':
-    return (
-      f'fixed range $\\pm${settings["clip_range"]:g}, '
-      f'{settings["bits"]} bits' + (', rotated' if settings['rotate'] else '')
-    )
-  if scheme.name == 'autotuned':
-    text = f'autotuned, {aggregators.num_bits(settings["modulus"])} bits'
-    if settings['wrap_probability'] is not None:
-      text += f', $\\alpha$={settings["wrap_probability"]:g}'
-    if settings.get('rounding') == 'dither':
-      text += ', dither'
-    return text
-  given = aggregator.partition(':')[2].replace(',', ', ')
-  name = scheme.name.replace('_', ' ')
-  return f'{name} ({given})' if given else name
-
-
 def alpha_label(aggregator: str) -> str:
   """As the paper's figures: alpha and the ratio sigma/t that it stands for."""
   alpha = aggregators.parse(aggregator).settings.get('wrap_probability')
   if alpha is None:
-    return label(aggregator)
+    return aggregator
   # t is where a normal variable of spread sigma leaves [-t, t] with this odds.
   ratio = 1 / scipy.stats.norm.isf(alpha / 2)
   return f'$\\alpha$={alpha:.2g} ($\\sigma/t$={ratio:.2f})'
@@ -146,7 +103,7 @@ def repeats_note(rows: Sequence[Row]) -> str:
   return f'{most} repeats, band: 95 % t-interval of the mean'
 
 
-def plot_series(axes, rows, value, label_fn=label) -> None:
+def plot_series(axes, rows, value, label_fn=str) -> None:
   """Draws one curve for each aggregator, with its band if there are few.
 
   Args:
@@ -156,61 +113,19 @@ def plot_series(axes, rows, value, label_fn=label) -> None:
     label_fn: Turns an aggregator text into a legend entry.
   """
   # Styles follow the aggregators of all rows, so that panels agree.
-  order = list(
-    collections.OrderedDict.fromkeys(r['config']['aggregator'] for r in rows)
-  )
+  looks = palette.curves(r['config']['aggregator'] for r in rows)
   is_log = axes.get_yscale() == 'log'
   for aggregator, curve in series(rows, value, is_log).items():
     rounds, means, ends, count = curve
-    look = style(order.index(aggregator))
+    look = looks[aggregator]
     axes.plot(rounds, means, label=label_fn(aggregator), **look)
-    if count > 1 and len(order) <= _MOST_BANDS:
+    if count > 1 and len(looks) <= _MOST_BANDS:
       axes.fill_between(
         rounds, *ends, color=look['color'], alpha=0.2, linewidth=0
       )
   axes.xaxis.set_major_locator(
     ticker.MaxNLocator(steps=(1, 2, 5, 10), integer=True)
   )
-
-
-# Families of aggregators share a marker and a colour in scatter plots.
-_FAMILIES = (
-  ('autotuned', 'this package', 'o'),
-  ('plain_mean', 'plain mean, 32-bit floats', 's'),
-  ('fixed_range', 'fixed range', 'v'),
-  ('secure_aggregator', 'TFF secure_aggregator', 'D'),
-  ('compression_aggregator', 'TFF compression_aggregator (not secure)', '^'),
-  ('ddp_secure_aggregator', 'TFF ddp_secure_aggregator, no noise', 'P'),
-  ('rotated_quantization', 'rotated quantization (not secure)', 'X'),
-  ('kashin', 'Kashin coefficients, same fit', '*'),
-  ('distributed_dp', 'this package, private', 'p'),
-  ('central_dp', 'central Gaussian (not secure)', 'h'),
-)
-# The same colour as without, but hollow.
-_DITHERED = ' with dither'
-
-
-def family(aggregator: str) -> str:
-  """The family of an aggregator text, which may hold places for bits."""
-  is_dither = 'rounding=dither' in aggregator
-  return aggregator.partition(':')[0] + (_DITHERED if is_dither else '')
-
-
-def families(present) -> List[str]:
-  """The families among `present`, in the order of legends."""
-  names = [name + end for name, _, _ in _FAMILIES for end in ('', _DITHERED)]
-  return [name for name in names if name in present]
-
-
-def family_style(name: str) -> Dict[str, Any]:
-  """Label, marker and colour of an aggregator's family."""
-  plain = name.removesuffix(_DITHERED)
-  index = [family for family, _, _ in _FAMILIES].index(plain)
-  _, text, marker = _FAMILIES[index]
-  look = dict(label=text, marker=marker, color=COLOURS[index])
-  if plain != name:
-    look.update(label=text + _DITHERED, markerfacecolor='white')
-  return look
 
 
 def finish(figure, title: str, note: str):
@@ -255,13 +170,17 @@ def save(figure, path: str) -> str:
 
   Args:
     figure: The figure.
-    path: Its suffix says how to write. A PNG file carries `data_digest`, by
-      which a test tells whether it shows what its rows say.
+    path: In a folder that is there; its suffix says how to write. A PNG file
+      carries `data_digest`, by which a test tells whether it shows what its
+      rows say.
   """
-  os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+  stem, suffix = os.path.splitext(path)
   metadata = {}
-  if path.endswith('.png'):
+  if suffix == '.png':
     metadata = {'Description': data_digest(figure)}
-  figure.savefig(path, dpi=150, metadata=metadata)
+  # An old picture stays whole until the new one is.
+  temporary = f'{stem}.tmp{suffix}'
+  figure.savefig(temporary, dpi=150, metadata=metadata)
+  os.replace(temporary, path)
   plt.close(figure)
   return path

@@ -9,6 +9,7 @@ hold the numbers of one round. `read` joins them with their config.
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import hashlib
 import json
@@ -17,11 +18,26 @@ import os
 import platform
 import shutil
 import subprocess
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterable,
+  Iterator,
+  List,
+  Mapping,
+  Optional,
+  Sequence,
+)
 
 import numpy as np
 
+from experiments.common import command_line
+
 Row = Dict[str, Any]
+
+# The file in the folder of a sweep.
+NAME = 'results.jsonl'
 
 
 def run_name(config: Mapping[str, Any]) -> str:
@@ -68,26 +84,76 @@ class ResultsFile:
 
   Guarantees: `append` returns after the row is on disk, whole; a kill in the
   middle leaves at most a torn last line, which the next `append` or `rows`
-  removes or skips. Appends of several processes do not interleave.
+  removes or skips. Appends of several processes do not interleave. Nothing is
+  made on disk before the first row, or before `held`.
   """
 
   def __init__(self, path: str):
     self._path = path
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    self._is_held = False
 
   @property
   def path(self) -> str:
     return self._path
 
   @contextlib.contextmanager
+  def held(self):
+    """Keeps the file for this run alone; others are refused meanwhile.
+
+    Raises:
+      UserError: Another run holds it.
+      OSError: The file cannot be written there.
+    """
+    if os.path.isdir(self._path):
+      raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
+    folders = _missing_folders(self._path)
+    try:
+      with self._lock_file() as lock:
+        try:
+          fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as e:
+          raise command_line.UserError(
+            f'Another run writes to {self._path!r}: wait for its end or write'
+            ' to another place.'
+          ) from e
+        self._is_held = True
+        open(self._path, 'ab').close()  # Fails here if it can not be written.
+        yield
+    finally:
+      if self._is_held:
+        self._is_held = False
+        self._remove_if_empty(folders)
+
+  def _remove_if_empty(self, folders):
+    """Removes what a run that wrote nothing would leave behind."""
+    if os.path.getsize(self._path):
+      return
+    os.remove(self._path)
+    os.remove(self._path + '.lock')
+    for folder in folders:
+      if not os.listdir(folder):
+        os.rmdir(folder)
+
+  def _lock_file(self):
+    # A file of its own: `drop_rounds_after` replaces the results file.
+    os.makedirs(os.path.dirname(os.path.abspath(self._path)), exist_ok=True)
+    return open(self._path + '.lock', 'a')
+
+  @contextlib.contextmanager
   def _locked(self):
-    # A separate lock file: `drop_rounds_after` replaces the results file.
-    with open(self._path + '.lock', 'a') as lock:
+    if self._is_held:
+      yield
+      return
+    with self._lock_file() as lock:
       fcntl.flock(lock, fcntl.LOCK_EX)
       yield
 
   def rows(self) -> List[Row]:
-    """All whole rows, in the order in which they were written."""
+    """All whole rows, in the order in which they were written.
+
+    Raises:
+      ValueError: A line is no JSON object.
+    """
     if not os.path.exists(self._path):
       return []
     rows = []
@@ -95,15 +161,20 @@ class ResultsFile:
       for number, line in enumerate(f, 1):
         if not line.endswith(b'\n'):
           break  # Torn by a kill.
-        try:
-          rows.append(json.loads(line))
-        except ValueError as e:
-          raise ValueError(
-            f'Line {number} of {self._path!r} must be a JSON object, found '
-            f'{line[:60]!r}. Remove the line or choose another '
-            '--output_dir.'
-          ) from e
+        rows.append(self._parsed(number, line))
     return rows
+
+  def _parsed(self, number, line):
+    try:
+      row = json.loads(line)
+    except ValueError:
+      row = None
+    if not isinstance(row, dict) or 'kind' not in row or 'run' not in row:
+      raise ValueError(
+        f'Line {number} of {self._path!r} must be a JSON object with kind and'
+        f' run, found {line[:60]!r}: remove the line or choose another file.'
+      )
+    return row
 
   def append(self, row: Mapping[str, Any]) -> None:
     """Appends one row durably."""
@@ -147,13 +218,13 @@ class ResultsFile:
     self,
     run: str,
     config: Mapping[str, Any],
-    rows: Iterator[Row],
+    rows: Iterable[Row],
     kind: str = 'round',
   ) -> Iterator[Row]:
     """Appends the rows of `run` as they come, and passes them on.
 
     Args:
-      run: Name of the run, which is described before the first row.
+      run: Name of the run. What is there of it already is replaced.
       config: Its settings.
       rows: Without `kind` and `run`.
       kind: Of the rows.
@@ -161,9 +232,38 @@ class ResultsFile:
     Yields:
       The rows as they were.
     """
+    self._keep(lambda row: row['run'] != run)
     self.begin(run, config, environment())
     for row in rows:
       self.append(dict(kind=kind, run=run, **row))
+      yield row
+
+  def store_missing(
+    self,
+    run: str,
+    wanted: Iterable[Any],
+    measure: Callable[[Any], Row],
+  ) -> Iterator[Row]:
+    """Measures the cells of a table of which there is no row yet.
+
+    Args:
+      run: Name of the table.
+      wanted: Dataclasses, the cells.
+      measure: Returns the row of a cell, which has the cell's fields.
+
+    Yields:
+      The new rows once they are on disk, with `round`, their number.
+    """
+    self.begin(run, {}, environment())
+    done = [r for r in self.rows() if (r['run'], r['kind']) == (run, 'round')]
+    missing = (
+      cell
+      for cell in wanted
+      if not any(vars(cell).items() <= row.items() for row in done)
+    )
+    for number, cell in enumerate(missing, len(done) + 1):
+      row = dict(measure(cell), round=number)
+      self.append(dict(kind='round', run=run, **row))
       yield row
 
   def _cut_torn_line(self, f):
@@ -186,11 +286,15 @@ class ResultsFile:
     Returns:
       The number of rows removed. Other runs' rows stay untouched.
     """
+    return self._keep(
+      lambda row: row['run'] != run or row.get('round', 0) <= round_num
+    )
+
+  def _keep(self, is_kept: Callable[[Row], bool]) -> int:
+    """Removes all other rows; returns their number."""
     with self._locked():
       rows = self.rows()
-      kept = [
-        r for r in rows if r.get('run') != run or r.get('round', 0) <= round_num
-      ]
+      kept = [row for row in rows if is_kept(row)]
       if len(kept) == len(rows):
         return 0
       temporary = f'{self._path}.tmp{os.getpid()}'
@@ -207,33 +311,57 @@ class ResultsFile:
     return [
       r['round']
       for r in self.rows()
-      if r.get('run') == run and r.get('kind') == 'round'
+      if r['run'] == run and r['kind'] == 'round'
     ]
 
   def has_run(self, run: str) -> bool:
     """Whether the row that describes `run` is there."""
-    return any(
-      r.get('run') == run and r.get('kind') == 'run' for r in self.rows()
-    )
+    return any(r['run'] == run and r['kind'] == 'run' for r in self.rows())
+
+
+def _missing_folders(path: str) -> List[str]:
+  """The folders that have to be made for a file, the innermost first."""
+  missing = []
+  folder = os.path.dirname(os.path.abspath(path))
+  while not os.path.exists(folder):
+    missing.append(folder)
+    folder = os.path.dirname(folder)
+  if not os.path.isdir(folder):
+    raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
+  return missing
 
 
 def read(*paths: str, kind: str = 'round') -> List[Row]:
   """Reads rows, each joined with the config of its run.
 
   Args:
-    *paths: JSON lines files.
+    *paths: JSON lines files, or folders of sweeps.
     kind: Of the rows.
 
   Returns:
     One dict per row of that kind, with the key `config` added.
+
+  Raises:
+    FileNotFoundError: A file is not there.
+    ValueError: A line is no row, or a row names a run that is not described.
   """
   joined = []
   for path in paths:
+    if os.path.isdir(path):
+      path = os.path.join(path, NAME)
+    if not os.path.exists(path):
+      raise FileNotFoundError(f'There is no file of result rows {path!r}.')
     rows = ResultsFile(path).rows()
     runs = {r['run']: r for r in rows if r['kind'] == 'run'}
     for row in rows:
-      if row['kind'] == kind:
-        joined.append(dict(row, config=runs[row['run']]['config']))
+      if row['kind'] != kind:
+        continue
+      if row['run'] not in runs:
+        raise ValueError(
+          f'Every run in {path!r} must have a line of kind run, found none for'
+          f' {row["run"]!r}.'
+        )
+      joined.append(dict(row, config=runs[row['run']]['config']))
   return joined
 
 

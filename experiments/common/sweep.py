@@ -8,6 +8,7 @@ continues.
 """
 
 import abc
+import contextlib
 import datetime
 import os
 import sys
@@ -15,24 +16,19 @@ from typing import Any, Mapping, Optional, Sequence
 
 import tqdm
 
+from experiments.common import command_line
 from experiments.common import result_rows
 from tff_autotune_secagg import simulation
 
-RESULTS_NAME = 'results.jsonl'
-INTERRUPTED_STATUS = 130  # What shells report for a program ended by Ctrl-C.
-
 
 def new_output_dir(prefix: str) -> str:
-  """Makes and returns a dated folder in ./results that did not exist."""
+  """A dated folder in ./results that does not exist."""
   stamp = datetime.datetime.now().strftime('%Y-%m-%d-%H%M%S')
   path = base = os.path.join('results', f'{prefix}-{stamp}')
   number = 2
-  while True:
-    try:
-      os.makedirs(path)
-      return path
-    except FileExistsError:
-      path, number = f'{base}-{number}', number + 1
+  while os.path.exists(path):
+    path, number = f'{base}-{number}', number + 1
+  return path
 
 
 class Progress:
@@ -69,15 +65,22 @@ class Progress:
     self._bar.close()
 
 
-def _set_context(workers: Sequence[str]) -> None:
-  """Computes on this machine, or on `workers`; exits if one does not answer."""
+def set_context(workers: Sequence[str]) -> None:
+  """Computes on this machine, or on `workers`.
+
+  Args:
+    workers: Their addresses; none: this machine.
+
+  Raises:
+    UserError: One of them does not answer.
+  """
   if not workers:
     simulation.set_local_context()
     return
   try:
     simulation.set_remote_context(workers)
   except (ConnectionError, ValueError) as e:
-    sys.exit(f'--workers: {e}')
+    raise command_line.UserError(f'--workers: {e}') from e
 
 
 class AbstractSweep(abc.ABC):
@@ -110,7 +113,7 @@ class AbstractSweep(abc.ABC):
     """
     self.output_dir = output_dir
     self.results = result_rows.ResultsFile(
-      os.path.join(output_dir, RESULTS_NAME)
+      os.path.join(output_dir, result_rows.NAME)
     )
     self._configs = list(configs)
     self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
@@ -123,14 +126,21 @@ class AbstractSweep(abc.ABC):
     Returns:
       0, or `INTERRUPTED_STATUS` after Ctrl-C, when a sentence on where to
       continue has been printed.
+
+    Raises:
+      UserError: A setting is wrong, a file is missing or another run writes to
+        the folder. Nothing has been run then, and nothing is left behind.
     """
     progress = self._progress()
     try:
-      self._prepare()
-      _set_context(self._workers)
-      environment = result_rows.environment()
-      for config in self._configs:
-        self._run_one(config, environment, progress)
+      with contextlib.ExitStack() as stack:
+        with command_line.user_errors():
+          stack.enter_context(self.results.held())
+          self._prepare()
+          set_context(self._workers)
+        environment = result_rows.environment()
+        for config in self._configs:
+          self._run_one(config, environment, progress)
       return 0
     except KeyboardInterrupt:
       progress.close()
@@ -139,7 +149,7 @@ class AbstractSweep(abc.ABC):
         f'--output_dir={self.output_dir} continues from there.',
         file=sys.stderr,
       )
-      return INTERRUPTED_STATUS
+      return command_line.INTERRUPTED_STATUS
     finally:
       progress.close()
       simulation.close()
@@ -150,7 +160,7 @@ class AbstractSweep(abc.ABC):
 
   @abc.abstractmethod
   def _prepare(self) -> None:
-    """Does what must fail before any waiting, such as reading data files."""
+    """Reads the data and builds every setting, to fail before any waiting."""
 
   @abc.abstractmethod
   def _run_one(

@@ -12,13 +12,12 @@ in it.
 
 import dataclasses
 import math
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 from scipy import special
 import tensorflow_federated as tff
 
-from experiments.common import result_rows
 from experiments.common import seeds
 from tff_autotune_secagg.factories import distributed_dp
 from tff_autotune_secagg.numerics import distributed_noise
@@ -132,6 +131,12 @@ def tff_multiplier(
   return high
 
 
+def check(wanted: Sequence[Cell]) -> None:
+  """Raises ValueError if one of the cells cannot be measured."""
+  for cell in wanted:
+    _factory(cell, cell.noise_multiplier)
+
+
 def run(cell: Cell) -> Dict[str, Any]:
   """Measures one cell.
 
@@ -226,28 +231,6 @@ def _measured_multiplier(measurements, num_clients):
   visit(measurements)
   noise = math.sqrt(num_clients) * found['scaled_local_stddev']
   return float(noise / found['scaled_inflated_l2'])
-
-
-def run_missing(
-  wanted: Iterable[Cell], file: result_rows.ResultsFile
-) -> Iterator[Dict[str, Any]]:
-  """Measures the cells of which a file has no row, and appends them to it."""
-  fields = [field.name for field in dataclasses.fields(Cell)]
-  done = [
-    [row[field] for field in fields]
-    for row in file.rows()
-    if row['kind'] == 'round'
-  ]
-  missing = (
-    cell
-    for cell in wanted
-    if [getattr(cell, field) for field in fields] not in done
-  )
-  rows = (
-    dict(run(cell), round=number)
-    for number, cell in enumerate(missing, len(done) + 1)
-  )
-  return file.store('distributed_dp', {}, rows)
 
 
 HEAD = 'scheme                  bits  clients  noise     real     gain   error'

@@ -4,8 +4,8 @@
 
 from matplotlib import pyplot as plt
 
+from experiments.common import palette
 from experiments.common import plot_style
-from experiments.distributed_dp import comparison
 
 
 def draw(rows, title=''):
@@ -24,7 +24,7 @@ def draw(rows, title=''):
     squeeze=False,
   )
   for panel, cohort in zip(axes[0], cohorts):
-    for index, scheme in enumerate((comparison.THIS, comparison.TFF)):
+    for scheme in ('distributed_dp', 'ddp_secure_aggregator'):
       points = sorted(
         (row['bits'], row['error_ratio'])
         for row in rows
@@ -34,9 +34,10 @@ def draw(rows, title=''):
       if not points:
         continue
       bits, errors = zip(*points)
-      style = plot_style.style(index)
-      panel.plot(bits, errors, marker='os'[index], label=scheme, **style)
-    panel.axhline(1.0, color='gray', linewidth=1, label=comparison.CENTRAL)
+      panel.plot(bits, errors, **palette.family_style(scheme))
+    panel.axhline(
+      1.0, color=palette.NEUTRAL, linewidth=1, label='central Gaussian'
+    )
     panel.set(
       title=f'clients: {cohort}',
       xlabel='bits per coordinate',

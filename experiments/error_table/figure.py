@@ -4,6 +4,7 @@
 
 from matplotlib import pyplot as plt
 
+from experiments.common import palette
 from experiments.common import plot_style
 
 
@@ -30,6 +31,7 @@ def draw(rows, title=''):
       {r['wrap_probability'] for r in rows} - {None}, reverse=True
     )
   ]
+  styles = palette.shades('autotuned', len(curves))
   for column, cohort in zip(axes.T, cohorts):
     for index, (label, alpha, rounding) in enumerate(curves):
       points = sorted(
@@ -51,7 +53,7 @@ def draw(rows, title=''):
       if not points:
         continue
       modulus, measured, predicted, bits = zip(*points)
-      style = plot_style.style(index)
+      style = styles[index]
       dots = dict(color=style['color'], markersize=4)
       column[0].loglog(modulus, measured, 'o', **dots)
       column[0].loglog(modulus, predicted, **style, label=label)

@@ -9,11 +9,10 @@ bound for nested lattices.
 
 import dataclasses
 import math
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
-from experiments.common import result_rows
 from experiments.common import seeds
 from experiments.error_table import sum_simulation
 import tff_autotune_secagg as autotune
@@ -78,6 +77,16 @@ def cells(
         yield Cell(wrap_probability=wrap_probability, **where)
 
 
+def check(wanted: Sequence[Cell]) -> None:
+  """Raises ValueError if one of the cells cannot be measured."""
+  for cell in wanted:
+    autotune.WrappedNormalTuner(
+      modulus=cell.modulus,
+      wrap_probability=cell.wrap_probability,
+      rounding=autotune.Rounding(cell.rounding),
+    )
+
+
 def run(cell: Cell) -> Dict[str, Any]:
   """Measures one cell.
 
@@ -122,28 +131,6 @@ def run(cell: Cell) -> Dict[str, Any]:
 def bits_above_bound(nmse: float, num_clients: int, modulus: int) -> float:
   """Half log2 of the ratio of an error to n / k^2."""
   return 0.5 * math.log2(nmse * modulus**2 / num_clients)
-
-
-def run_missing(
-  wanted: Iterable[Cell], file: result_rows.ResultsFile
-) -> Iterator[Dict[str, Any]]:
-  """Measures the cells of which a file has no row, and appends them to it."""
-  fields = [field.name for field in dataclasses.fields(Cell)]
-  done = [
-    [row[field] for field in fields]
-    for row in file.rows()
-    if row['kind'] == 'round'
-  ]
-  missing = (
-    cell
-    for cell in wanted
-    if [getattr(cell, field) for field in fields] not in done
-  )
-  rows = (
-    dict(run(cell), round=number)
-    for number, cell in enumerate(missing, len(done) + 1)
-  )
-  return file.store('error_table', {}, rows)
 
 
 HEAD = (

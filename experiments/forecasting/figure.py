@@ -7,10 +7,12 @@ from typing import Sequence
 from matplotlib import pyplot as plt
 import numpy as np
 
-from experiments.common import plot_style
+from experiments.common import palette
 from experiments.forecasting import replay
 
-_BLUE, _ORANGE, _GREEN = plot_style.COLOURS[:3]
+_COLOUR = palette.COLOURS['autotuned']
+# The rule before it, of the same package.
+_RULE_BEFORE = palette.shades('autotuned', 2)[1]['color']
 
 
 def draw(setting: replay.Setting, sizes: Sequence[float], title: str = ''):
@@ -29,13 +31,15 @@ def draw(setting: replay.Setting, sizes: Sequence[float], title: str = ''):
     2, 1, figsize=(8, 6.4), sharex=True, height_ratios=(3, 2)
   )
   rounds = np.arange(1, len(sizes) + 1)
-  upper.plot(rounds, sizes, 'o', color='black', markersize=3, label='sum')
-  upper.plot(rounds, np.exp(learned.means), color=_BLUE, label='forecast')
+  upper.plot(
+    rounds, sizes, 'o', color=palette.NEUTRAL, markersize=3, label='sum'
+  )
+  upper.plot(rounds, np.exp(learned.means), color=_COLOUR, label='forecast')
   band = [np.exp(learned.means + z * learned.stddevs) for z in (-2, 2)]
   upper.fill_between(
     rounds,
     *band,
-    color=_BLUE,
+    color=_COLOUR,
     alpha=0.2,
     linewidth=0,
     label='two standard deviations of it',
@@ -45,7 +49,7 @@ def draw(setting: replay.Setting, sizes: Sequence[float], title: str = ''):
     rounds,
     half_period,
     '--',
-    color=_GREEN,
+    color=palette.NEUTRAL,
     label=f'half the period, {setting.modulus // 2} bins',
   )
   upper.set_yscale('log')
@@ -55,10 +59,10 @@ def draw(setting: replay.Setting, sizes: Sequence[float], title: str = ''):
     rounds,
     last_round.errors,
     ':',
-    color=_ORANGE,
+    color=_RULE_BEFORE,
     label='last round, margin 0.1',
   )
-  lower.plot(rounds, learned.errors, color=_BLUE, label='forecast')
+  lower.plot(rounds, learned.errors, color=_COLOUR, label='forecast')
   lower.set_yscale('log')
   lower.set_ylabel('error of the round (NMSE)')
   lower.set_xlabel('round')

@@ -38,7 +38,12 @@ def num_blind_rounds(rows: Sequence[Row], modulus: int) -> int:
 
 def setting(rows: Sequence[Row], modulus: int) -> replay.Setting:
   """The clients and coordinates of the runs, with a modulus of one's choice."""
-  row = next(iter(_default(rows, _MODULUS)))
+  row = next(iter(_default(rows, _MODULUS)), None)
+  if row is None:
+    raise ValueError(
+      f'The rows must have runs of {_text(_MODULUS)!r}, whose sizes are '
+      'replayed, found none.'
+    )
   bits = _measurement(row, 'bits_per_coordinate')
   return replay.Setting(
     modulus=modulus,
@@ -48,8 +53,11 @@ def setting(rows: Sequence[Row], modulus: int) -> replay.Setting:
 
 
 def _default(rows, modulus):
-  text = f'autotuned:modulus={modulus}'
-  return [row for row in rows if row['config']['aggregator'] == text]
+  return [row for row in rows if row['config']['aggregator'] == _text(modulus)]
+
+
+def _text(modulus):
+  return f'autotuned:modulus={modulus}'
 
 
 def _sizes(rows, modulus):

@@ -8,33 +8,36 @@ r"""Prints what the forecast would have cost on the recorded trainings.
 
 import os
 
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.common import result_rows
-from experiments.forecasting import table
-
-del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 flag_groups.define_results()
-flag_groups.define_numbers('replay_moduli', [16, 64, 256], 'Of the replay.')
+flag_groups.define_numbers('replay_moduli', [16, 64, 256], 'Of the replay.', 2)
 flag_groups.define_numbers(
-  'blind_moduli', [16, 32], 'To count blind rounds of.'
+  'blind_moduli', [16, 32], 'To count blind rounds of.', 2
 )
+flag_groups.define_smoke()
+_SMOKE = dict(replay_moduli=[256], blind_moduli=[])
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
+def main():
+  values = {**FLAGS.flag_values_dict(), **flag_groups.smoke_values(_SMOKE)}
+  trained = {
+    path: flag_groups.read_rows(('aggregator',), paths=[path])
+    for path in FLAGS.results
+  }
+  from experiments.forecasting import table
+
   ratios, blind = [], []
   print('trace, modulus, runs x rounds, from round: NMSE of the best choice in')
   print('hindsight; multiples of it: the last round and 0.1, the forecast')
-  for path in FLAGS.results:
+  for path, rows in trained.items():
     name = os.path.splitext(os.path.basename(path))[0]
-    trained = result_rows.read(path)
-    found = table.rows(name, trained, FLAGS.replay_moduli)
+    with command_line.user_errors():
+      found = table.rows(name, rows, values['replay_moduli'])
     for row in found:
       print(
         '{trace:24s} {modulus:5d} {runs} x {rounds:3d} {first_round:2d}: '
@@ -42,7 +45,7 @@ def main(argv):
         flush=True,
       )
     ratios += found
-    blind += table.blind_rows(name, trained, FLAGS.blind_moduli)
+    blind += table.blind_rows(name, rows, values['blind_moduli'])
   print(f'geometric mean, runs of {table.MIN_ROUNDS} rounds or more')
   for first in (5, 2):
     for rule in ('last_round', 'forecast'):
@@ -56,5 +59,4 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  flags.mark_flags_as_required(['results'])
-  app.run(main)
+  command_line.run(main, required=['results'])

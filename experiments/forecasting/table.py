@@ -120,6 +120,8 @@ def summary(
     for row in table
     if row['first_round'] == first_round and row['rounds'] >= MIN_ROUNDS
   ]
+  if not ratios:
+    return 'no such runs'
   mean = np.exp(np.mean(np.log(ratios)))
   return f'{mean:.2f}, worst {max(ratios):.2f}'
 

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 from matplotlib import pyplot as plt
 import numpy as np
 
-from experiments.common import plot_style
+from experiments.common import palette
 
 Row = Mapping[str, Any]
 
@@ -71,23 +71,23 @@ def draw(rows: Sequence[Row], title: str = ''):
     )
     points = {}
     for row in mine:
-      name = plot_style.family(row['config']['aggregator'])
+      name = palette.family(row['config']['aggregator'])
       bits = 8 * row['bytes_per_client'] / length
       points.setdefault(name, {}).setdefault(bits, []).append(row['nmse'])
     num_clients = mine[0]['config']['num_clients']
-    for name in plot_style.families(points):
+    for name in palette.families(points):
       bits = sorted(points[name])
       # Exact sums have an error of 0, which a logarithm cannot show.
       errors = [max(np.median(points[name][b]), 1e-14) for b in bits]
       (handles[name],) = axes.plot(
-        bits, errors, linestyle='-', **plot_style.family_style(name)
+        bits, errors, linestyle='-', **palette.family_style(name)
       )
       limits += bits
     grid = np.linspace(min(limits), min(16, max(limits)), 100)
     (handles['limit'],) = axes.plot(
       grid,
       lattice_limit(grid, num_clients),
-      color='gray',
+      color=palette.NEUTRAL,
       linestyle=':',
       label='limit of ideal lattices',
     )

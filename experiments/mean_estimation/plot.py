@@ -6,27 +6,16 @@ r"""Draws error against bits from the results of mean estimation.
       --flagfile=experiments/mean_estimation/configs/figures/mean_estimation.flags
 """
 
-from absl import app
-from absl import flags
-
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
-from experiments.common import flag_groups
-from experiments.common import plot_style
-from experiments.mean_estimation import figure
-
-del quiet  # Imported for its side effect.
-
-FLAGS = flags.FLAGS
-flag_groups.define_results()
-flag_groups.define_picture()
+from experiments.common import plot_binary
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
-  rows = flag_groups.read_rows()
-  print(plot_style.save(figure.draw(rows, title=FLAGS.title), FLAGS.output))
+def _draw(rows, title):
+  from experiments.mean_estimation import figure
 
+  return figure.draw(rows, title)
+
+
+main = plot_binary.main_of(_draw, ('nmse', 'bits_per_coordinate'))
 
 if __name__ == '__main__':
-  flags.mark_flags_as_required(['results', 'output'])
-  app.run(main)
+  plot_binary.run(main)

@@ -10,36 +10,33 @@ not run again.
       --aggregator=autotuned:modulus={modulus} --num_rounds=8
 """
 
-import sys
-
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.common import sweep
 from experiments.mean_estimation import flags as estimation_flags
-from experiments.mean_estimation import sweep as estimation_sweep
-
-del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 flags.adopt_module_key_flags(estimation_flags)
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
+def main():
+  configs = estimation_flags.configs()
+  training = estimation_flags.recording_config()
+  from experiments.common import sweep
+  from experiments.mean_estimation import sweep as estimation_sweep
+
   runs = estimation_sweep.EstimationSweep(
-    estimation_flags.configs(),
-    training=estimation_flags.recording_config(),
+    configs,
+    training=training,
     output_dir=FLAGS.output_dir or sweep.new_output_dir('mean_estimation'),
     **flag_groups.sweep_options(),
   )
   status = runs.run()
   if status == 0:
     print(f'Results: {runs.results.path}')
-  sys.exit(status)
+  return status
 
 
 if __name__ == '__main__':
-  app.run(main)
+  command_line.run(main)

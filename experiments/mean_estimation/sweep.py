@@ -2,24 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sweep of mean estimation, which records client updates once."""
 
+import contextlib
 import dataclasses
 from typing import Sequence
 
-from experiments.common import aggregators
+from experiments.common import aggregator_factories
 from experiments.common import result_rows
 from experiments.common import sweep
 from experiments.mean_estimation import estimation
+from experiments.mean_estimation import settings as estimation_settings
+from experiments.training import settings as training_settings
 from experiments.training import trainer
 
 
 class EstimationSweep(sweep.AbstractSweep):
-  """Measures each of several `estimation.Config`s."""
+  """Measures each of several `estimation_settings.Config`s."""
 
   def __init__(
     self,
-    configs: Sequence[estimation.Config],
+    configs: Sequence[estimation_settings.Config],
     *,
-    training: trainer.Config,
+    training: training_settings.Config,
     **options,
   ):
     """Initializes the sweep.
@@ -40,8 +43,13 @@ class EstimationSweep(sweep.AbstractSweep):
     return sweep.Progress(len(self._configs), 'run', self._quiet)
 
   def _prepare(self):
-    if any(c.vectors == estimation.RECORDED for c in self._configs):
+    if any(c.vectors == estimation_settings.RECORDED for c in self._configs):
       self._data = trainer.load_data(self._training, **self._data_options)
+      trainer.check(self._training, self._data)
+    for config in self._configs:
+      # `_run_one` says which it leaves out.
+      with contextlib.suppress(aggregator_factories.TooFewBitsError):
+        estimation.check(config)
 
   def _run_one(self, config, environment, progress):
     self._num_begun += 1
@@ -52,7 +60,7 @@ class EstimationSweep(sweep.AbstractSweep):
     progress.say(what)
     try:
       self._measure(config, environment)
-    except aggregators.TooFewBitsError as e:
+    except aggregator_factories.TooFewBitsError as e:
       progress.say(f'{what} skipped: {e}')
     progress.advance()
 
@@ -60,7 +68,7 @@ class EstimationSweep(sweep.AbstractSweep):
     return f'What was finished is in {self.results.path}.'
 
   def _measure(self, config, environment):
-    recorded = config.vectors == estimation.RECORDED
+    recorded = config.vectors == estimation_settings.RECORDED
     settings = dataclasses.asdict(config)
     if recorded:
       settings['training'] = self._training.asdict()
@@ -73,7 +81,9 @@ class EstimationSweep(sweep.AbstractSweep):
     self.results.drop_rounds_after(name, 0)
     self.results.begin(name, settings, environment)
     vectors = (
-      self._record() if recorded else estimation.synthetic_vectors(config)
+      self._record()
+      if recorded
+      else estimation_settings.synthetic_vectors(config)
     )
     for row in self._runner.run(config, vectors[: config.num_rounds]):
       self.results.append({'kind': 'round', 'run': name, **row})

@@ -5,9 +5,10 @@
 import math
 from typing import Any, Dict, List, Sequence
 
-from experiments.common import aggregators
+from experiments.common import tables
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.factories import distributed_dp
+from tff_autotune_secagg.numerics import quantization
 
 Row = Dict[str, Any]
 
@@ -50,7 +51,7 @@ def rows(
     modulus = autotune.plan_distributed_dp_modulus(
       num_clients=num_clients, alignment=alignment, **noise
     )
-    bits = aggregators.num_bits(modulus)
+    bits = quantization.num_bits(modulus)
     energy = num_values * multiplier**2 * num_clients / min_clients
     found.append(
       dict(
@@ -76,13 +77,16 @@ def rows(
 
 def format_table(found: Sequence[Row], num_rounds: Sequence[int]) -> str:
   """Returns rows as text; bytes are for one client and round."""
-  heads = ' '.join(f'{f"T={rounds}":<8s}' for rounds in num_rounds)
-  lines = [f'z       bits  bytes         noise/signal  epsilon {heads}']
-  for row in found:
-    epsilons = ' '.join(f'{epsilon:<8.3g}' for epsilon in row['epsilons'])
-    lines.append(
-      f'{row["noise_multiplier"]:<7g} {row["bits"]:<5d}'
-      f' {row["bytes_per_client"]:<13,d} {row["noise_to_signal"]:<13.3g}'
-      f'         {epsilons}'
+  heads = ('z', 'bits', 'bytes', 'noise/signal')
+  lines = [
+    (
+      f'{row["noise_multiplier"]:g}',
+      row['bits'],
+      f'{row["bytes_per_client"]:,d}',
+      f'{row["noise_to_signal"]:.3g}',
+      *(f'{epsilon:.3g}' for epsilon in row['epsilons']),
     )
-  return '\n'.join(lines)
+    for row in found
+  ]
+  epsilons = (f'epsilon, T={rounds}' for rounds in num_rounds)
+  return tables.plain((*heads, *epsilons), lines)

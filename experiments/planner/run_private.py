@@ -6,14 +6,10 @@ r"""Prints epsilon, bits and noise of private rounds for a model and a cohort.
       --num_clients=1000 --min_clients=700 --num_rounds=1,10,100
 """
 
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.planner import private
-
-del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer('num_values', 10**6, 'Size of the model.', 1)
@@ -36,21 +32,26 @@ flags.DEFINE_float(
   0.0,
   1.0,
 )
+flag_groups.define_smoke()
+_SMOKE = dict(num_values=1000, noise_multipliers=[1.0], num_rounds=[1])
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
-  found = private.rows(
-    num_values=FLAGS.num_values,
-    num_clients=FLAGS.num_clients,
-    min_clients=FLAGS.min_clients or FLAGS.num_clients,
-    noise_multipliers=FLAGS.noise_multipliers,
-    num_rounds=FLAGS.num_rounds,
-    delta=FLAGS.delta,
-    alignment=FLAGS.alignment,
-  )
-  print(private.format_table(found, FLAGS.num_rounds))
+def main():
+  values = {**FLAGS.flag_values_dict(), **flag_groups.smoke_values(_SMOKE)}
+  from experiments.planner import private
+
+  with command_line.user_errors():
+    found = private.rows(
+      num_clients=FLAGS.num_clients,
+      min_clients=FLAGS.min_clients or FLAGS.num_clients,
+      delta=FLAGS.delta,
+      alignment=FLAGS.alignment,
+      **{
+        n: values[n] for n in ('num_values', 'noise_multipliers', 'num_rounds')
+      },
+    )
+  print(private.format_table(found, values['num_rounds']))
 
 
 if __name__ == '__main__':
-  app.run(main)
+  command_line.run(main)

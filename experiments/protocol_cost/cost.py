@@ -7,42 +7,22 @@ messages. The expansion is a client's traffic over that of sending
 its vector in the clear at the same bits per value, as that paper defines it.
 Sums with headroom, as deployed there, need log2(n) bits more on every value;
 autotuned modular sums do not, and pay for keys and shares alone. How many bits
-an error needs is another question, which `experiments.planner` answers.
+an error needs is another question, which `tff_autotune_secagg.planner` answers.
 """
 
-import dataclasses
 import math
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List
 
 import numpy as np
 
-from experiments.common import aggregators
 from experiments.common import seeds
+from experiments.common import tables
 from experiments.protocol_cost import masking_protocol
+from experiments.protocol_cost import settings
+from tff_autotune_secagg.numerics import quantization
 
 # Abstract of Bonawitz et al. (2017): 16-bit values, n clients, d entries.
 QUOTED_EXPANSION = {(2**10, 2**20): 1.73, (2**14, 2**24): 1.98}
-
-
-@dataclasses.dataclass(frozen=True)
-class Config:
-  """What is measured.
-
-  Attributes:
-    num_clients: Cohorts, each run through the protocol.
-    dim: Entries of the vectors that are masked in those runs.
-    bits: Bits of a value in the clear.
-    dims: Entries that the table is for; keys and shares do not depend on them.
-    threshold_share: Survivors needed, as a share of the clients.
-    seed: Of the vectors and keys.
-  """
-
-  num_clients: Tuple[int, ...] = (10, 30, 100)
-  dim: int = 1024
-  bits: Tuple[int, ...] = (4, 8, 16)
-  dims: Tuple[int, ...] = (2**16, 2**20)
-  threshold_share: float = 2 / 3
-  seed: int = 1
 
 
 def overhead_bytes(num_clients: int) -> int:
@@ -62,7 +42,9 @@ def headroom_modulus(bits: int, num_clients: int) -> int:
   return num_clients * (2**bits - 1) + 1
 
 
-def measure(num_clients: int, modulus: int, config: Config) -> Dict[str, int]:
+def measure(
+  num_clients: int, modulus: int, config: settings.Config
+) -> Dict[str, int]:
   """Runs the protocol once; bytes of the first client, both directions."""
   rng = seeds.generator(config.seed, seeds.Stream.VECTORS, num_clients)
   vectors = rng.integers(0, modulus, size=(num_clients, config.dim))
@@ -100,7 +82,7 @@ def _row(scheme, num_clients, dim, bits, vector, other, source, quoted=None):
   )
 
 
-def run(config: Config) -> Iterator[Dict[str, Any]]:
+def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
   """Yields a row for each cohort, dimension, number of bits and scheme.
 
   `source` is 'measured' where the protocol ran with so many clients: its vector
@@ -134,7 +116,7 @@ def run(config: Config) -> Iterator[Dict[str, Any]]:
         'autotuned': 2**bits,
       }
       for scheme, modulus in moduli.items():
-        vector = math.ceil(aggregators.num_bits(modulus) * dim / 8)
+        vector = math.ceil(quantization.num_bits(modulus) * dim / 8)
         is_quoted = scheme == 'headroom' and bits == 16
         yield _row(
           scheme,
@@ -150,21 +132,33 @@ def run(config: Config) -> Iterator[Dict[str, Any]]:
 
 def format_table(rows: List[Dict[str, Any]]) -> str:
   """The rows as a Markdown table, the two schemes side by side."""
-  lines = [
-    '| clients | entries | bits | headroom: bits on wire | expansion |'
-    ' quoted | autotuned: expansion | of float32 | |',
-    '|---|---|---|---|---|---|---|---|---|',
-  ]
+  heads = (
+    'clients',
+    'entries',
+    'bits',
+    'headroom: bits on wire',
+    'expansion',
+    'quoted',
+    'autotuned: expansion',
+    'of float32',
+    '',
+  )
   pairs: Dict[Any, Dict[str, Any]] = {}
   for row in rows:
     key = (row['num_clients'], row['dim'], row['bits'])
     pairs.setdefault(key, {})[row['scheme']] = row
-  for (clients, dim, bits), pair in pairs.items():
+  lines = []
+  for key, pair in pairs.items():
     wide, tuned = pair['headroom'], pair['autotuned']
-    quoted = wide['quoted_expansion'] or ''
     lines.append(
-      f'| {clients} | {dim} | {bits} | {wide["bits_on_wire"]:.0f} |'
-      f' {wide["expansion"]:.2f} | {quoted} | {tuned["expansion"]:.2f} |'
-      f' {tuned["share_of_float32"]:.3f} | {wide["source"]} |'
+      (
+        *key,
+        f'{wide["bits_on_wire"]:.0f}',
+        f'{wide["expansion"]:.2f}',
+        wide['quoted_expansion'] or '',
+        f'{tuned["expansion"]:.2f}',
+        f'{tuned["share_of_float32"]:.3f}',
+        wide['source'],
+      )
     )
-  return '\n'.join(lines)
+  return tables.markdown(heads, lines)

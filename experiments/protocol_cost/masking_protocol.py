@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.kdf import hkdf
 import numpy as np
 
-from experiments.common import aggregators
+from tff_autotune_secagg.numerics import quantization
 
 # The smallest prime above 2**256: holds any secret of 32 bytes.
 PRIME = 2**256 + 297
@@ -95,13 +95,13 @@ def mask(key: bytes, dim: int, modulus: int) -> np.ndarray:
 def pack(residues: np.ndarray, modulus: int) -> bytes:
   """Residues as a string of as many bits each as the modulus needs."""
   words = residues.astype('>u4').view(np.uint8).reshape([-1, 4])
-  bits = np.unpackbits(words, axis=1)[:, 32 - aggregators.num_bits(modulus) :]
+  bits = np.unpackbits(words, axis=1)[:, 32 - quantization.num_bits(modulus) :]
   return np.packbits(bits).tobytes()
 
 
 def unpack(message: bytes, dim: int, modulus: int) -> np.ndarray:
   """Inverse of `pack`, int64."""
-  width = aggregators.num_bits(modulus)
+  width = quantization.num_bits(modulus)
   bits = np.unpackbits(np.frombuffer(message, np.uint8), count=dim * width)
   words = np.zeros([dim, 32], np.uint8)
   words[:, 32 - width :] = bits.reshape([dim, width])

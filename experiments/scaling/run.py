@@ -5,15 +5,11 @@ r"""Measures training with each number of workers; see docs/several_machines.md.
 python -m experiments.scaling.run --workers=10.9.1.2:8000,10.9.2.2:8000
 """
 
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.scaling import scaling
-from experiments.training import trainer
-
-del quiet  # Imported for its side effect.
+from experiments.training import settings
 
 FLAGS = flags.FLAGS
 flags.DEFINE_list('workers', [], "Addresses 'host:port'; none: local only.")
@@ -23,28 +19,37 @@ flags.DEFINE_float('width', 4.0, 'Factor on the filters of the model.', 0.1)
 flags.DEFINE_string(
   'aggregator', 'autotuned:modulus=256,rounding=dither', 'As in training.'
 )
+flag_groups.define_smoke()
+_SMOKE = dict(num_rounds=3, clients_per_round=2, width=0.1)
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
-  training = trainer.Config(
-    dataset='digits',
-    model='digits_cnn',
-    aggregator=FLAGS.aggregator,
-    width=FLAGS.width,
-    num_clients=FLAGS.clients_per_round,
-    clients_per_round=FLAGS.clients_per_round,
-    num_rounds=FLAGS.num_rounds,
-    eval_every=FLAGS.num_rounds + 1,
-  )
+def main():
+  values = {**FLAGS.flag_values_dict(), **flag_groups.smoke_values(_SMOKE)}
+  with command_line.user_errors():
+    training = settings.Config(
+      dataset='digits',
+      model='digits_cnn',
+      aggregator=FLAGS.aggregator,
+      width=values['width'],
+      num_clients=values['clients_per_round'],
+      clients_per_round=values['clients_per_round'],
+      num_rounds=values['num_rounds'],
+      eval_every=values['num_rounds'] + 1,
+    )
+  from experiments.common import sweep
+  from experiments.scaling import scaling
+
   config = scaling.Config(
     training=training,
     worker_counts=tuple(range(len(FLAGS.workers) + 1)),
     workers=tuple(FLAGS.workers),
   )
+  with command_line.user_errors():
+    scaling.check(config)
+  sweep.set_context(FLAGS.workers)  # All must answer before any is timed.
   for row in scaling.run(config):
     print('  '.join(f'{key} {value:.5g}' for key, value in row.items()))
 
 
 if __name__ == '__main__':
-  app.run(main)
+  command_line.run(main)

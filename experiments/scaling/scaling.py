@@ -7,6 +7,7 @@ import pathlib
 import time
 from typing import Any, Dict, Sequence, Tuple
 
+from experiments.training import settings
 from experiments.training import trainer
 from tff_autotune_secagg import simulation
 
@@ -25,7 +26,7 @@ class Config:
     workers: Addresses, at least as many as the largest count.
   """
 
-  training: trainer.Config
+  training: settings.Config
   worker_counts: Tuple[int, ...]
   workers: Tuple[str, ...] = ()
 
@@ -38,6 +39,11 @@ def network_bytes() -> Tuple[int, int]:
     received += int(fields[0])
     sent += int(fields[8])
   return sent, received
+
+
+def check(config: Config) -> None:
+  """Raises ValueError if a setting would end the run once it has begun."""
+  trainer.check(config.training, trainer.load_data(config.training))
 
 
 def run(config: Config) -> Sequence[Dict[str, Any]]:

@@ -2,45 +2,48 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Soaks the aggregator: thousands of rounds of faults, each one checked.
 
-Appends a row for every 50 rounds to --output and continues there when it was
+Appends a row for every 50 rounds to --results and continues there when it was
 interrupted. Exits with status 1 if a round broke a claim.
 
   python -m experiments.soak.run --num_rounds=5000
 """
 
 import json
-import sys
 
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.common import result_rows
-from experiments.soak import soak
-from tff_autotune_secagg import simulation
-
-del quiet  # Imported for its side effect.
+from experiments.soak import script
 
 FLAGS = flags.FLAGS
 flag_groups.define_fields(
-  soak.Config,
+  script.Config,
   num_rounds='Rounds of the script.',
   dim='Entries of a client vector.',
   dither='Round by dither.',
 )
 flag_groups.define_fields(
-  soak.Config, at_least=2, modulus='Modulus of the aggregator.'
+  script.Config, at_least=2, modulus='Modulus of the aggregator.'
 )
-flag_groups.define_fields(soak.Config, at_least=0, seed='Seed of everything.')
-flag_groups.define_output('results/soak.jsonl')
+flag_groups.define_fields(script.Config, at_least=0, seed='Seed of everything.')
+flag_groups.define_results('results/soak.jsonl')
+flag_groups.define_smoke()
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
-  config = flag_groups.read_fields(soak.Config)
+def main():
+  config = flag_groups.read_fields(script.Config, smoke=script.SMOKE)
+  with flag_groups.held_results() as file:
+    return _run(config, file)
+
+
+def _run(config, file):
+  from experiments.soak import soak
+  from tff_autotune_secagg import simulation
+
+  with command_line.user_errors():
+    soak.check(config)
   simulation.set_local_context()
-  file = result_rows.ResultsFile(FLAGS.output)
   for row in soak.run_to_file(config, file):
     print(
       f'round {row["round"]}: {len(row["violations"])} violations, '
@@ -49,8 +52,12 @@ def main(argv):
     )
   summary = soak.summarize(soak.rows_of(config, file))
   print(json.dumps(summary, indent=2))
-  sys.exit(1 if summary['violations'] else 0)
+  return 1 if summary['violations'] else 0
 
 
 if __name__ == '__main__':
-  app.run(main)
+  command_line.run(
+    main,
+    required=['results'],
+    on_interrupt='Interrupted. The same command continues from there.',
+  )

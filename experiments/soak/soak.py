@@ -14,14 +14,15 @@ import dataclasses
 import os
 import shutil
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 from scipy import stats
 import tensorflow_federated as tff
 
+from experiments.common import checkpoints
 from experiments.common import result_rows
-from experiments.common import seeds
+from experiments.soak import script
 import tff_autotune_secagg as autotune
 
 # The chance that an honest round breaks the bound on its wrapped entries.
@@ -30,126 +31,6 @@ _FALSE_ALARM = 1e-9
 _RECOVERED_NMSE = 0.25
 # Sums of like size: the bin size of one serves the other.
 _LIKE_SIZE = 1.5
-_COHORTS = (1, 2, 3, 5, 10, 20)
-_LOG10_SCALES = (-8.0, 1.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class Config:
-  """What one soak does.
-
-  Attributes:
-    num_rounds: Rounds of the script.
-    dim: Entries of a client's vector.
-    modulus: Of the aggregator.
-    dither: Whether clients round by dither.
-    seed: Of the script, the vectors and the aggregator.
-    block: Rounds in a row of results.
-  """
-
-  num_rounds: int = 5000
-  dim: int = 1024
-  modulus: int = 256
-  dither: bool = False
-  seed: int = 1
-  block: int = 50
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-  """One round of the script: `fault` befalls the first `num_bad` clients."""
-
-  round: int
-  scale: float
-  num_clients: int
-  fault: Optional[str]
-  num_bad: int
-
-
-def _fill(number):
-  return lambda value, weight, rng: (np.full_like(value, number), weight)
-
-
-def _with_entry(number):
-  def change(value, weight, rng):
-    value = value.copy()
-    value[rng.integers(value.size)] = number
-    return value, weight
-
-  return change
-
-
-def _spike(value, weight, rng):
-  energy = np.linalg.norm(value)
-  return _with_entry(energy)(np.zeros_like(value), weight, rng)
-
-
-def _with_weight(number):
-  return lambda value, weight, rng: (value, number)
-
-
-# What can befall a client: (value, weight, rng) -> (value, weight).
-FAULTS: Dict[str, Callable[..., Any]] = {
-  'nan': _fill(np.nan),
-  'one_nan': _with_entry(np.nan),
-  'inf': _fill(np.inf),
-  'one_minus_inf': _with_entry(-np.inf),
-  'overflow': _fill(1e38),
-  'denormal': _fill(1e-42),
-  'zeros': _fill(0.0),
-  'constant': lambda value, weight, rng: (
-    np.full_like(value, np.std(value)),
-    weight,
-  ),
-  'million': lambda value, weight, rng: (value * np.float32(1e6), weight),
-  'spike': _spike,
-  'weight_zero': _with_weight(0.0),
-  'weight_fraction': lambda value, weight, rng: (value, rng.random()),
-  'weight_negative': _with_weight(-5.0),
-  'weight_nan': _with_weight(np.nan),
-  'weight_inf': _with_weight(np.inf),
-  'weight_huge': _with_weight(2.0**41),
-}
-_NO_CLIENTS = 'no_clients'
-_EQUAL_CLIENTS = 'equal_clients'
-
-
-def script(config: Config) -> Iterator[Step]:
-  """The steps of a soak; a step depends on the seed and those before it."""
-  names = sorted(FAULTS) + [_NO_CLIENTS, _EQUAL_CLIENTS]
-  log_scale, num_clients = 0.0, 5
-  for round_num in range(1, config.num_rounds + 1):
-    rng = seeds.generator(config.seed, seeds.Stream.SAMPLING, round_num)
-    if rng.random() < 0.04:
-      low = max(_LOG10_SCALES[0], log_scale - 3)
-      log_scale = rng.uniform(low, min(_LOG10_SCALES[1], log_scale + 3))
-    if rng.random() < 0.05:
-      num_clients = int(rng.choice(_COHORTS))
-    fault, num_bad = None, 0
-    if rng.random() < 0.3:
-      fault = str(rng.choice(names))
-      share = rng.choice(['one', 'some', 'all'], p=[0.6, 0.3, 0.1])
-      some = int(rng.integers(1, num_clients + 1))
-      num_bad = {'one': 1, 'some': some, 'all': num_clients}[share]
-    yield Step(round_num, 10**log_scale, num_clients, fault, num_bad)
-
-
-def clients(config: Config, step: Step):
-  """The vectors and weights of a step, float32 [dim] and float."""
-  rng = seeds.generator(config.seed, seeds.Stream.VECTORS, step.round)
-  if step.fault == _NO_CLIENTS:
-    return [], []
-  values = step.scale * rng.normal(size=(step.num_clients, config.dim))
-  values = list(values.astype(np.float32))
-  weights = [float(w) for w in rng.integers(50, 101, size=step.num_clients)]
-  if step.fault == _EQUAL_CLIENTS:
-    values = [values[0]] * step.num_clients
-  elif step.fault:
-    for index in range(step.num_bad):
-      values[index], weights[index] = FAULTS[step.fault](
-        values[index], weights[index], rng
-      )
-  return values, [np.float32(w) for w in weights]
 
 
 class _Truth:
@@ -198,7 +79,7 @@ def error_bound(
 class _Checker:
   """Checks rounds one by one and keeps what a block of them showed."""
 
-  def __init__(self, config: Config):
+  def __init__(self, config: script.Config):
     self._config = config
     self._recent = collections.deque(maxlen=3)
     self.reset()
@@ -314,8 +195,25 @@ def _counter_and_bin(state):
   return int(quantize['round']), float(quantize['tuner']['bin_size'])
 
 
+def _build(config: script.Config) -> tff.templates.AggregationProcess:
+  rounding = autotune.Rounding.STOCHASTIC
+  if config.dither:
+    rounding = autotune.Rounding.DITHER
+  return autotune.autotuned_secure_aggregator(
+    modulus=config.modulus,
+    zeroing=False,
+    rounding=rounding,
+    seed=config.seed,
+  ).create(tff.TensorType(np.float32, [config.dim]), tff.TensorType(np.float32))
+
+
+def check(config: script.Config) -> None:
+  """Raises ValueError if the aggregator refuses a setting."""
+  autotune.WrappedNormalTuner(modulus=config.modulus)
+
+
 def run(
-  config: Config,
+  config: script.Config,
   *,
   state_manager: Optional[tff.program.ProgramStateManager] = None,
 ) -> Iterator[result_rows.Row]:
@@ -332,26 +230,18 @@ def run(
     `counts` by fault and event, `worst` (largest `nmse_lost`, `nmse_settled`
     and `error_over_bound`) and `mean_nmse_over_predicted` of settled rounds.
   """
-  rounding = autotune.Rounding.STOCHASTIC
-  if config.dither:
-    rounding = autotune.Rounding.DITHER
-  process = autotune.autotuned_secure_aggregator(
-    modulus=config.modulus,
-    zeroing=False,
-    rounding=rounding,
-    seed=config.seed,
-  ).create(tff.TensorType(np.float32, [config.dim]), tff.TensorType(np.float32))
+  process = _build(config)
   state, done = process.initialize(), 0
   if state_manager is not None:
-    saved, version = asyncio.run(state_manager.load_latest(state))
-    if version:
-      state, done = saved, version
+    state, done = asyncio.run(
+      autotune.load_latest_state(state_manager, process)
+    )
   checker = _Checker(config)
   start = time.monotonic()
-  for step in script(config):
+  for step in script.steps(config):
     if step.round <= done:
       continue
-    values, weights = clients(config, step)
+    values, weights = script.clients(config, step)
     output = process.next(state, values, weights)
     state = output.state
     truth = _Truth(values, weights, config.dim)
@@ -373,18 +263,18 @@ def run(
       ),
     )
     if state_manager is not None:
-      asyncio.run(state_manager.save(state, step.round))
+      checkpoints.save(state_manager, state, step.round)
     checker.reset()
     start = time.monotonic()
 
 
-def _run_name(config: Config) -> str:
+def _run_name(config: script.Config) -> str:
   settings = dataclasses.asdict(config)
   return result_rows.run_name(dict(settings, aggregator='soak'))
 
 
 def rows_of(
-  config: Config, file: result_rows.ResultsFile
+  config: script.Config, file: result_rows.ResultsFile
 ) -> List[result_rows.Row]:
   """The rows of a soak that a file has."""
   run = _run_name(config)
@@ -394,15 +284,13 @@ def rows_of(
 
 
 def run_to_file(
-  config: Config, file: result_rows.ResultsFile
+  config: script.Config, file: result_rows.ResultsFile
 ) -> Iterator[result_rows.Row]:
   """As `run`, with each row appended to a file, and continued from there."""
   run_name = _run_name(config)
   file.begin(run_name, dataclasses.asdict(config), result_rows.environment())
   folder = f'{file.path}.{run_name}.state'
-  manager = tff.program.FileProgramStateManager(
-    folder, keep_total=1, keep_first=False
-  )
+  manager = checkpoints.open_folder(folder)
   for row in run(config, state_manager=manager):
     file.drop_rounds_after(run_name, row['round'] - 1)
     file.append(dict(kind='round', run=run_name, **row))

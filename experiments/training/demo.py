@@ -28,24 +28,22 @@ def draw_picture(results_path: str, output_dir: str) -> str:
 
 
 def verdict(summary: Sequence[Dict[str, Any]]) -> str:
-  """Sentences that compare each aggregator with the plain mean, if it is there.
+  """Compares each aggregator with the plain mean, if that is there.
 
   Args:
     summary: Rows of `TrainingSweep.summary`.
 
   Returns:
-    One line for each aggregator that is not the plain mean, or ''.
+    A head, and a line for each aggregator that is not the plain mean; or ''.
   """
   plain = {s['seed']: s for s in summary if s['aggregator'] == 'plain_mean'}
-  lines = []
+  lines = ['Against plain_mean:']
   for row in summary:
     base = plain.get(row['seed'])
     if base is None or row is base:
       continue
     points = 100 * (row['accuracy'] - base['accuracy'])
     ratio = base['bytes_per_client'] / row['bytes_per_client']
-    lines.append(
-      f'{row["aggregator"]}: {points:+.2f} points against the plain '
-      f'mean at 1/{ratio:.3g} of its bytes.'
-    )
-  return '\n'.join(lines)
+    text = f'{points:+.2f} points at 1/{ratio:.3g} of its bytes'
+    lines.append(f'  {row["aggregator"]}: {text}')
+  return '\n'.join(lines) if len(lines) > 1 else ''

@@ -7,6 +7,7 @@ from typing import Any, Mapping, Optional, Sequence
 from matplotlib import pyplot as plt
 from matplotlib import ticker
 
+from experiments.common import palette
 from experiments.common import plot_style
 from experiments.common import result_rows
 from experiments.training import final_accuracy
@@ -124,9 +125,9 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
   points = final_accuracy.by_aggregator(rows)
   by_family = {}
   for point in points:
-    family = plot_style.family(point['aggregator'])
+    family = palette.family(point['aggregator'])
     by_family.setdefault(family, []).append(point)
-  for family in plot_style.families(by_family):
+  for family in palette.families(by_family):
     mine = by_family[family]
     axes.errorbar(
       [p['bytes_per_client'] for p in mine],
@@ -134,7 +135,7 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
       [p['interval'] for p in mine],
       linestyle='none',
       capsize=3,
-      **plot_style.family_style(family),
+      **palette.family_style(family),
     )
   axes.set(
     xlabel='bytes per client and round',

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 import numpy as np
 
 from experiments.common import t_interval
+from experiments.common import tables
 
 Row = Mapping[str, Any]
 
@@ -116,20 +117,18 @@ def format_table(found: Sequence[Dict[str, Any]]) -> str:
     text = f'{mean:{sign}.2f}'
     return text + (f' ± {interval:.2f}' if interval else '')
 
-  lines = [
-    '| aggregator | bits | bytes | repeats | accuracy, % | minus plain mean '
-    '| rise |',
-    '|---|---|---|---|---|---|---|',
-  ]
-  for row in found:
-    cells = (
+  heads = ('aggregator', 'bits', 'bytes', 'repeats', 'accuracy, %')
+  heads += ('minus plain mean', 'rise')
+  rows = [
+    (
       f'`{row["aggregator"]}`',
       f'{row["bits_per_coordinate"]:.3g}',
       f'{row["bytes_per_client"]:,}',
-      str(row['repeats']),
+      row['repeats'],
       number(row['mean'], row['interval']),
       number(row['difference'], row['difference_interval'], '+'),
       number(row['rise'], sign='+'),
     )
-    lines.append('| ' + ' | '.join(cells) + ' |')
-  return '\n'.join(lines)
+    for row in found
+  ]
+  return tables.markdown(heads, rows)

@@ -6,8 +6,9 @@ from typing import Any, Dict, List
 
 from absl import flags
 
+from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.training import trainer
+from experiments.training import settings
 
 FLAGS = flags.FLAGS
 
@@ -17,7 +18,7 @@ _SMOKE_AGGREGATORS = 4
 
 flag_groups.define_sweep()
 flag_groups.define_fields(
-  trainer.Config,
+  settings.Config,
   augment='Mirror and shift training images at random.',
   dirichlet_concentration=(
     'Concentration of the dirichlet partition: smaller is less even.'
@@ -35,7 +36,7 @@ flag_groups.define_fields(
   server_momentum='Momentum of the server.',
 )
 flag_groups.define_fields(
-  trainer.Config,
+  settings.Config,
   at_least=0,
   partition_seed='Seed of the partition into clients.',
 )
@@ -60,16 +61,29 @@ def sweep_options() -> Dict[str, Any]:
   )
 
 
-def configs() -> List[trainer.Config]:
+def _smoke() -> Dict[str, Any]:
+  """What a smoke run shrinks, clients as many as a given cohort needs."""
+  small = dict(settings.SMOKE)
+  if command_line.is_given('clients_per_round'):
+    small['num_clients'] = max(small['num_clients'], FLAGS.clients_per_round)
+  if command_line.is_given('num_clients'):
+    small['clients_per_round'] = min(
+      small['clients_per_round'], FLAGS.num_clients
+    )
+  return small
+
+
+def configs() -> List[settings.Config]:
   """One config for each seed and aggregator of the flags."""
   seeds, aggregators = FLAGS.seeds, FLAGS.aggregator
-  if FLAGS.smoke:
-    seeds, aggregators = seeds[:1], aggregators[:_SMOKE_AGGREGATORS]
-  found = [
+  if FLAGS.smoke and not command_line.is_given('seeds'):
+    seeds = seeds[:1]
+  if FLAGS.smoke and not command_line.is_given('aggregator'):
+    aggregators = aggregators[:_SMOKE_AGGREGATORS]
+  return [
     flag_groups.read_fields(
-      trainer.Config, aggregator=aggregator, seed=seed, smoke=False
+      settings.Config, smoke=_smoke(), aggregator=aggregator, seed=seed
     )
     for seed in seeds
     for aggregator in aggregators
   ]
-  return [trainer.smoke(config) for config in found] if FLAGS.smoke else found

@@ -7,38 +7,31 @@ r"""Draws figures from the results of training runs. Runs nothing.
       --figure=accuracy --output=fashion_iid.png
 """
 
-import functools
-
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
-from experiments.common import flag_groups
-from experiments.common import plot_style
-from experiments.training import figures
+from experiments.common import plot_binary
 
-del quiet  # Imported for its side effect.
-
-FLAGS = flags.FLAGS
+# The functions of `figures` that draw them, and how.
 FIGURES = {
-  'training': figures.training_figure,
-  'accuracy': functools.partial(figures.accuracy_figure, zoom=False),
-  'accuracy_zoom': functools.partial(figures.accuracy_figure, zoom=True),
-  'tuning': figures.tuning_figure,
-  'accuracy_by_bytes': figures.accuracy_by_bytes_figure,
+  'training': ('training_figure', {}),
+  'accuracy': ('accuracy_figure', dict(zoom=False)),
+  'accuracy_zoom': ('accuracy_figure', dict(zoom=True)),
+  'tuning': ('tuning_figure', {}),
+  'accuracy_by_bytes': ('accuracy_by_bytes_figure', {}),
 }
-flag_groups.define_results()
-flag_groups.define_picture()
-flags.DEFINE_enum('figure', 'accuracy', list(FIGURES), 'What to draw.')
+_FIGURE = flags.DEFINE_enum(
+  'figure', 'accuracy', list(FIGURES), 'What to draw.'
+)
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
-  rows = flag_groups.read_rows()
-  figure = FIGURES[FLAGS.figure](rows, title=FLAGS.title)
-  print(plot_style.save(figure, FLAGS.output))
+def _draw(rows, title):
+  from experiments.training import figures
 
+  name, options = FIGURES[_FIGURE.value]
+  return getattr(figures, name)(rows, title=title, **options)
+
+
+main = plot_binary.main_of(_draw, ('test_accuracy',))
 
 if __name__ == '__main__':
-  flags.mark_flags_as_required(['results', 'output'])
-  app.run(main)
+  plot_binary.run(main)

@@ -15,27 +15,24 @@ results.jsonl, tensorboard/ and demo.png.
 import os
 import sys
 
-from absl import app
 from absl import flags
 
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
-from experiments.common import flag_groups
-from experiments.common import sweep
-from experiments.training import demo
+from experiments.common import command_line
 from experiments.training import flags as training_flags
-from experiments.training import sweep as training_sweep
-
-del quiet  # Imported for its side effect.
 
 FLAGS = flags.FLAGS
 _FLAG_FILE = os.path.join(os.path.dirname(__file__), 'configs', 'demo.flags')
 flags.adopt_module_key_flags(training_flags)
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
+def main():
+  configs = training_flags.configs()
+  from experiments.common import sweep
+  from experiments.training import demo
+  from experiments.training import sweep as training_sweep
+
   runs = training_sweep.TrainingSweep(
-    training_flags.configs(),
+    configs,
     output_dir=FLAGS.output_dir or sweep.new_output_dir('demo'),
     **training_flags.sweep_options(),
   )
@@ -46,10 +43,11 @@ def main(argv):
     picture = demo.draw_picture(runs.results.path, runs.output_dir)
     print(f'\nPicture: {picture}')
     print(f'Results: {runs.results.path}')
-    print(f'TensorBoard: tensorboard --logdir {runs.output_dir}/tensorboard')
-  sys.exit(status)
+    if FLAGS.tensorboard:
+      board = f'{sys.executable} -m tensorboard.main'
+      print(f'TensorBoard: {board} --logdir={runs.output_dir}/tensorboard')
+  return status
 
 
 if __name__ == '__main__':
-  flag_groups.set_defaults_from_file(_FLAG_FILE)
-  app.run(main)
+  command_line.run(main, flag_file=_FLAG_FILE)

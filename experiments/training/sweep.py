@@ -5,20 +5,19 @@
 import os
 from typing import Any, Dict, List, Sequence
 
-import tensorflow_federated as tff
-
-from experiments.common import aggregators
+from experiments.common import checkpoints
+from experiments.common import command_line
 from experiments.common import result_rows
 from experiments.common import sweep
+from experiments.common import tables
+from experiments.training import settings
 from experiments.training import trainer
 
-_CHECKPOINTS_KEPT = 2
 
-
-def describe_row(config: trainer.Config, row) -> str:
+def describe_row(config: settings.Config, row) -> str:
   """One line about a round: loss, accuracy and bin size, if there is one."""
   text = (
-    f'{short_name(config)} round {row["round"]}/{config.num_rounds} '
+    f'{config.aggregator} round {row["round"]}/{config.num_rounds} '
     f'loss {row["train_loss"]:.3f}'
   )
   if 'test_accuracy' in row:
@@ -33,19 +32,12 @@ def _first(value) -> float:
   return value[0] if isinstance(value, list) else value
 
 
-def short_name(config: trainer.Config) -> str:
-  """The aggregator as the progress bar names it."""
-  scheme = aggregators.parse(config.aggregator)
-  modulus = scheme.settings.get('modulus')
-  return scheme.name + (f' k={modulus}' if modulus else '')
-
-
 class TrainingSweep(sweep.AbstractSweep):
-  """Trains with each of several `trainer.Config`s of the same data set."""
+  """Trains with each of several `settings.Config`s of the same data set."""
 
   def __init__(
     self,
-    configs: Sequence[trainer.Config],
+    configs: Sequence[settings.Config],
     *,
     checkpoint_every: int = 10,
     tensorboard: bool = True,
@@ -71,20 +63,26 @@ class TrainingSweep(sweep.AbstractSweep):
 
   def _prepare(self):
     self._data = trainer.load_data(self._configs[0], **self._data_options)
+    for config in self._configs:
+      trainer.check(config, self._data)
 
   def _run_one(self, config, environment, progress):
     name = result_rows.run_name(config.asdict())
     folder = os.path.join(self.output_dir, 'checkpoints', name)
     rounds = self.results.rounds(name)
-    if rounds and rounds[-1] == config.num_rounds:
+    # Who removes the checkpoints of a finished run does not want it run again.
+    was_kept = os.path.exists(folder)
+    is_complete = rounds[-1:] == [config.num_rounds]
+    if is_complete and not was_kept:
       progress.advance(config.num_rounds)
       return
-    manager = tff.program.FileProgramStateManager(
-      folder, keep_total=_CHECKPOINTS_KEPT, keep_first=False
-    )
-    last = trainer.last_checkpoint(manager)
+    manager = checkpoints.open_folder(folder)
+    last = checkpoints.last_version(manager)
+    if is_complete and last == config.num_rounds:
+      progress.advance(config.num_rounds)
+      return
     if last and (not rounds or rounds[-1] < last):
-      raise ValueError(
+      raise command_line.UserError(
         f'The checkpoint of round {last} in {folder!r} must come with the '
         f'rows of all rounds before it in {self.results.path!r}, found '
         f'{len(rounds)} rows. Restore the file or remove the folder to begin '
@@ -103,7 +101,7 @@ class TrainingSweep(sweep.AbstractSweep):
         os.path.join(self.output_dir, 'tensorboard', name), kept
       )
     progress.advance(last)
-    progress.say(f'{short_name(config)}: compiling')
+    progress.say(f'{config.aggregator}: compiling')
     try:
       self._checkpoint = (folder, last)
       for row in trainer.run(
@@ -162,32 +160,16 @@ class TrainingSweep(sweep.AbstractSweep):
 
 
 def format_table(summary: Sequence[Dict[str, Any]]) -> str:
-  """A table of `TrainingSweep.summary` for people."""
-  heads = (
-    'aggregator',
-    'seed',
-    'final accuracy',
-    'bits per coordinate',
-    'bytes per client and round',
-  )
+  """A table of `TrainingSweep.summary` for people; bytes are for one round."""
+  heads = ('aggregator', 'seed', 'accuracy', 'bits', 'bytes')
   rows = [
     (
       s['aggregator'],
-      str(s['seed']),
+      s['seed'],
       '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
       f'{s["bits_per_coordinate"]:g}',
       f'{s["bytes_per_client"]:,}',
     )
     for s in summary
   ]
-  widths = [max(len(r[i]) for r in [heads, *rows]) for i in range(len(heads))]
-
-  def line(cells):
-    first = cells[0].ljust(widths[0])
-    return '  '.join(
-      [first] + [c.rjust(w) for c, w in zip(cells[1:], widths[1:])]
-    )
-
-  return '\n'.join(
-    [line(heads), line(['-' * w for w in widths])] + [line(r) for r in rows]
-  )
+  return tables.plain(heads, rows)

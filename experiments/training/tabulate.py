@@ -6,24 +6,19 @@ r"""Prints final accuracies from the results of training runs. Runs nothing.
       --results=experiments/training/results/fashion_iid.jsonl
 """
 
-from absl import app
-from absl import flags
-
-from experiments.common import quiet  # isort: skip. Before TensorFlow is imported.
+from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.training import final_accuracy
-
-del quiet  # Imported for its side effect.
 
 flag_groups.define_results()
+flag_groups.define_select()
 
 
-def main(argv):
-  flag_groups.take_only_flags(argv)
-  rows = flag_groups.read_rows()
+def main():
+  from experiments.training import final_accuracy
+
+  rows = flag_groups.read_rows(('test_accuracy',))
   print(final_accuracy.format_table(final_accuracy.by_aggregator(rows)))
 
 
 if __name__ == '__main__':
-  flags.mark_flag_as_required('results')
-  app.run(main)
+  command_line.run(main, required=['results'])

@@ -4,7 +4,6 @@
 
 import asyncio
 import collections
-import dataclasses
 import time
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
@@ -12,10 +11,15 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from experiments.common import aggregators
+from experiments.common import aggregator_factories
+from experiments.common import checkpoints
+from experiments.common import client_data
 from experiments.common import datasets
 from experiments.common import models
+from experiments.common import partitions
 from experiments.common import seeds
+from experiments.training import settings
+import tff_autotune_secagg as autotune
 
 Row = Dict[str, Any]
 
@@ -23,108 +27,16 @@ Row = Dict[str, Any]
 _EVAL_BATCH_SIZE = 500
 
 
-@dataclasses.dataclass(frozen=True)
-class Config:
-  """Everything that decides the numbers of one run.
-
-  Attributes:
-    dataset: One of `datasets.NAMES`.
-    aggregator: Text that `aggregators.parse` reads.
-    model: One of `models.NAMES`.
-    width: Factor on the number of filters of the model.
-    partition: 'iid' or 'dirichlet'.
-    dirichlet_concentration: Parameter of the 'dirichlet' partition.
-    num_clients: Clients among which the training images are split.
-    clients_per_round: Clients drawn without replacement for each round.
-    num_rounds: Rounds of training.
-    local_epochs: Passes of a client over its images in a round.
-    batch_size: Images in a client's batch.
-    client_learning_rate: Step size of the clients' SGD.
-    client_momentum: Momentum of the clients' SGD, 0 for none.
-    server_learning_rate: Factor on the mean update.
-    server_momentum: Momentum of the server's SGD, 0 for none.
-    augment: Whether clients mirror and shift their images at random.
-    eval_every: Rounds between evaluations on the whole test set.
-    seed: Seed of client sampling, batches, initial weights and aggregator,
-      each with a stream of its own (`seeds.Stream`).
-    partition_seed: Seed of the partition into clients.
-    smoke: Whether random images and shrunken sizes replace the real thing.
-  """
-
-  dataset: str
-  aggregator: str
-  model: str
-  width: float = 1.0
-  partition: str = 'iid'
-  dirichlet_concentration: float = 0.3
-  num_clients: int = 100
-  clients_per_round: int = 10
-  num_rounds: int = 100
-  local_epochs: int = 1
-  batch_size: int = 10
-  client_learning_rate: float = 0.1
-  client_momentum: float = 0.0
-  server_learning_rate: float = 1.0
-  server_momentum: float = 0.0
-  augment: bool = False
-  eval_every: int = 1
-  seed: int = 1
-  partition_seed: int = 0
-  smoke: bool = False
-
-  def __post_init__(self):
-    aggregators.parse(self.aggregator)
-    for name in (
-      'num_clients',
-      'clients_per_round',
-      'num_rounds',
-      'local_epochs',
-      'batch_size',
-      'eval_every',
-    ):
-      if getattr(self, name) < 1:
-        raise ValueError(
-          f'`{name}` must be an int of at least 1, found '
-          f'{getattr(self, name)!r}.'
-        )
-    if self.clients_per_round > self.num_clients:
-      raise ValueError(
-        '`clients_per_round` must be at most `num_clients`, found '
-        f'{self.clients_per_round} and {self.num_clients}.'
-      )
-    if self.partition not in ('iid', 'dirichlet'):
-      raise ValueError(
-        f"`partition` must be 'iid' or 'dirichlet', found {self.partition!r}."
-      )
-
-  def asdict(self) -> Dict[str, Any]:
-    """The settings as a dict of plain values."""
-    return dataclasses.asdict(self)
-
-
-def smoke(config: Config) -> Config:
-  """Shrinks a config so that it runs in seconds and needs no data files."""
-  return dataclasses.replace(
-    config,
-    num_clients=min(config.num_clients, 4),
-    clients_per_round=min(config.clients_per_round, 2),
-    num_rounds=min(config.num_rounds, 2),
-    local_epochs=1,
-    batch_size=5,
-    width=min(config.width, 0.1),
-    eval_every=1,
-    smoke=True,
-  )
-
-
-def load_data(config: Config, **kwargs) -> datasets.ImageData:
+def load_data(config: settings.Config, **kwargs) -> datasets.ImageData:
   """Loads the data set of `config`; `kwargs` as for `datasets.load`."""
   if config.smoke:
-    return datasets.synthetic(config.dataset, num_train=40, num_test=20)
+    return datasets.synthetic(
+      config.dataset, num_train=10 * config.num_clients, num_test=20
+    )
   return datasets.load(config.dataset, **kwargs)
 
 
-def sample_clients(config: Config, round_num: int) -> np.ndarray:
+def sample_clients(config: settings.Config, round_num: int) -> np.ndarray:
   """Numbers of the clients of one round, int64 [clients_per_round], sorted."""
   rng = seeds.generator(config.seed, seeds.Stream.SAMPLING, round_num)
   return np.sort(
@@ -132,13 +44,13 @@ def sample_clients(config: Config, round_num: int) -> np.ndarray:
   )
 
 
-def partition(config: Config, data: datasets.ImageData):
+def partition(config: settings.Config, data: datasets.ImageData):
   """Splits the training images among the clients as `config` says."""
   if config.partition == 'iid':
-    return datasets.partition_iid(
+    return partitions.partition_iid(
       data.train_labels, config.num_clients, config.partition_seed
     )
-  return datasets.partition_dirichlet(
+  return partitions.partition_dirichlet(
     data.train_labels,
     config.num_clients,
     config.partition_seed,
@@ -151,37 +63,65 @@ def _sgd(learning_rate, momentum):
   return tff.learning.optimizers.build_sgdm(learning_rate, momentum or None)
 
 
+def _build_model(config: settings.Config, data: datasets.ImageData):
+  return models.build(
+    config.model,
+    image_shape=data.image_shape,
+    channel_statistics=data.channel_statistics,
+    num_classes=data.num_classes,
+    width=config.width,
+    seed=seeds.integer(config.seed, seeds.Stream.MODEL),
+  )
+
+
+def _build_aggregator(config: settings.Config, keras_model):
+  return aggregator_factories.build(
+    config.aggregator,
+    aggregator_factories.Round(
+      num_clients=config.clients_per_round,
+      leaf_sizes=tuple(
+        int(w.shape.num_elements()) for w in keras_model.trainable_weights
+      ),
+      seed=seeds.integer(config.seed, seeds.Stream.AGGREGATION),
+    ),
+  )
+
+
+def check(config: settings.Config, data: datasets.ImageData) -> None:
+  """Raises ValueError if a setting would end the run once it has begun.
+
+  Builds all that a `Trainer` is made of, and compiles nothing.
+
+  Args:
+    config: The settings.
+    data: The data set that `load_data(config)` returns.
+  """
+  partition(config, data)
+  model = _build_model(config, data)
+  _sgd(config.client_learning_rate, config.client_momentum)
+  _sgd(config.server_learning_rate, config.server_momentum)
+  factory = _build_aggregator(config, model).factory
+  weights = model.trainable_weights
+  types = [tff.to_type([(np.float32, tuple(w.shape)) for w in weights])]
+  if isinstance(factory, tff.aggregators.WeightedAggregationFactory):
+    types.append(tff.TensorType(np.float32))
+  factory.create(*types)
+
+
 class Trainer:
   """A learning process, its model and what its aggregator sends.
 
   Attributes:
     process: The `tff.learning.templates.LearningProcess`.
-    aggregator: The `aggregators.Built` inside it.
+    aggregator: The `aggregator_factories.Built` inside it.
   """
 
-  def __init__(self, config: Config, data: datasets.ImageData):
+  def __init__(self, config: settings.Config, data: datasets.ImageData):
     self._config = config
     self._data = data
     self._parts = partition(config, data)
-    keras_model = models.build(
-      config.model,
-      image_shape=data.image_shape,
-      channel_statistics=data.channel_statistics,
-      num_classes=data.num_classes,
-      width=config.width,
-      seed=seeds.integer(config.seed, seeds.Stream.MODEL),
-    )
-    leaf_sizes = tuple(
-      int(w.shape.num_elements()) for w in keras_model.trainable_weights
-    )
-    scheme = aggregators.parse(config.aggregator)
-    self.aggregator = scheme.build(
-      aggregators.Round(
-        num_clients=config.clients_per_round,
-        leaf_sizes=leaf_sizes,
-        seed=seeds.integer(config.seed, seeds.Stream.AGGREGATION),
-      )
-    )
+    keras_model = _build_model(config, data)
+    self.aggregator = _build_aggregator(config, keras_model)
     weighted = isinstance(
       self.aggregator.factory, tff.aggregators.WeightedAggregationFactory
     )
@@ -193,7 +133,7 @@ class Trainer:
     self._model = tff.learning.models.functional_model_from_keras(
       keras_model,
       tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-      datasets.element_spec(data),
+      client_data.element_spec(data),
       _METRICS,
     )
     self.process = algorithm(
@@ -209,7 +149,7 @@ class Trainer:
   def client_data(self, round_num: int):
     """Datasets of the clients of one round."""
     return [
-      datasets.client_dataset(
+      client_data.client_dataset(
         self._data,
         self._parts[client],
         batch_size=self._config.batch_size,
@@ -286,16 +226,8 @@ def scalar_measurements(measurements, prefix='') -> Row:
   return flat
 
 
-def last_checkpoint(state_manager) -> int:
-  """The round of the newest checkpoint, 0 if there is none."""
-  if state_manager is None:
-    return 0
-  versions = asyncio.run(state_manager.get_versions())
-  return max(versions) if versions else 0
-
-
 def run(
-  config: Config,
+  config: settings.Config,
   data: datasets.ImageData,
   *,
   state_manager: Optional[tff.program.ProgramStateManager] = None,
@@ -327,10 +259,12 @@ def run(
     `wall_seconds` (of the round, evaluation included).
   """
   learner = Trainer(config, data)
-  state = learner.process.initialize()
-  first = last_checkpoint(state_manager)
-  if first:
-    state = asyncio.run(state_manager.load(first, state))
+  if state_manager is None:
+    state, first = learner.process.initialize(), 0
+  else:
+    state, first = asyncio.run(
+      autotune.load_latest_state(state_manager, learner.process)
+    )
   on_ready(first)
   for round_num in range(first + 1, config.num_rounds + 1):
     start = time.monotonic()
@@ -344,10 +278,10 @@ def run(
     if state_manager is not None and (
       round_num % checkpoint_every == 0 or round_num == config.num_rounds
     ):
-      asyncio.run(state_manager.save(state, round_num))
+      checkpoints.save(state_manager, state, round_num)
 
 
-def _row(round_num, metrics, aggregator: aggregators.Built) -> Row:
+def _row(round_num, metrics, aggregator: aggregator_factories.Built) -> Row:
   train = metrics['client_work']['train']
   return {
     'round': round_num,

@@ -6,7 +6,9 @@ from matplotlib import pyplot as plt
 import numpy as np
 import scipy.stats
 
-from experiments.common import plot_style
+from experiments.common import palette
+
+_WRAPPED = palette.COLOURS['autotuned']
 
 
 def draw(sigma_over_t: float = 0.5, title: str = ''):
@@ -24,18 +26,18 @@ def draw(sigma_over_t: float = 0.5, title: str = ''):
   wrapped = scipy.stats.norm.pdf(
     x[:, np.newaxis] + 2 * wraps, scale=sigma_over_t
   ).sum(axis=1)
-  axes.plot(x, density, label='normal', **plot_style.style(0))
+  axes.plot(x, density, label='normal', color=palette.NEUTRAL)
   axes.plot(
     x[inside],
     wrapped[inside],
     label='wrapped to $[-t, t]$',
-    **plot_style.style(1),
+    color=_WRAPPED,
   )
   axes.fill_between(
     x,
     density,
     where=~inside,
-    color=plot_style.COLOURS[0],
+    color=palette.NEUTRAL,
     alpha=0.3,
     linewidth=0,
     label='tails that wrap',
@@ -44,13 +46,13 @@ def draw(sigma_over_t: float = 0.5, title: str = ''):
     x[inside],
     density[inside],
     wrapped[inside],
-    color=plot_style.COLOURS[1],
+    color=_WRAPPED,
     alpha=0.3,
     linewidth=0,
     label='where they end up',
   )
   for edge in (-1, 1):
-    axes.axvline(edge, color='black', linewidth=0.8, linestyle=':')
+    axes.axvline(edge, color=palette.NEUTRAL, linewidth=0.8, linestyle=':')
   axes.set(
     xlabel='value of an entry of the rotated sum (units of $t$)',
     ylabel='density',

@@ -12,10 +12,12 @@ import experiments
 
 _ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
 _SHARED = 'common'
-# All that an experiment may take from another: the trainer, whose updates are
-# recorded in one and whose rounds are timed in the other.
+# All that an experiment may take from another: the trainer and its settings,
+# whose updates are recorded in one and whose rounds are timed in the other.
 _ALLOWED = {
+  ('mean_estimation', 'experiments.training.settings'),
   ('mean_estimation', 'experiments.training.trainer'),
+  ('scaling', 'experiments.training.settings'),
   ('scaling', 'experiments.training.trainer'),
 }
 

@@ -10,12 +10,13 @@ from absl.testing import absltest
 from absl.testing import parameterized
 
 import experiments
+from experiments.common import aggregator_factories
 from experiments.common import aggregators
 from experiments.common import result_rows
-from experiments.mean_estimation import estimation
 from experiments.mean_estimation import flags as estimation_flags
+from experiments.mean_estimation import settings as estimation_settings
 from experiments.training import flags as training_flags
-from experiments.training import trainer
+from experiments.training import settings as training_settings
 from tests import binary_runner
 
 _ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
@@ -52,10 +53,11 @@ def _configs(flag_file):
 def _refuses(config) -> bool:
   """Whether the bits of a run cannot carry its clients."""
   try:
-    aggregators.parse(config.text(1.0)).build(
-      aggregators.Round(config.num_clients, (config.dim,), 1)
+    aggregator_factories.build(
+      config.text(1.0),
+      aggregator_factories.Round(config.num_clients, (config.dim,), 1),
     )
-  except aggregators.TooFewBitsError:
+  except aggregator_factories.TooFewBitsError:
     return True
   return False
 
@@ -88,8 +90,11 @@ class FlagFilesTest(parameterized.TestCase):
       scheme = aggregators.parse(config.aggregator)
       # The others refuse no setting that parsing lets pass.
       if scheme.name == 'fixed_range':
-        scheme.build(
-          aggregators.Round(config.clients_per_round, (300, 20), seed=1)
+        aggregator_factories.build(
+          config.aggregator,
+          aggregator_factories.Round(
+            config.clients_per_round, (300, 20), seed=1
+          ),
         )
 
 
@@ -106,8 +111,12 @@ class ResultsTest(parameterized.TestCase):
       # The recorded training is a config of its own, and still a valid one.
       training = config.pop('training', None)
       if training is not None:
-        trainer.Config(**training)
-      kind = trainer.Config if path in _TRAINING else estimation.Config
+        training_settings.Config(**training)
+      kind = (
+        training_settings.Config
+        if path in _TRAINING
+        else estimation_settings.Config
+      )
       found.setdefault(kind(**config), []).append(row['round'])
     self.assertContainsSubset(set(found), wanted)
     for config in wanted - set(found):

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of `local_level`; what it learns in many rounds is `forecasting_test`."""
+"""Tests of `local_level`; learning over many rounds: `forecasting_test`."""
 
 import collections
 import math

@@ -94,7 +94,7 @@ class DitherTest(parameterized.TestCase):
   def test_wide_clients_leave_white_noise_of_a_twelfth(self, client):
     num_clients = 10.0
     signal = num_clients * client**2
-    # The shared offset, times the number of clients, is in the raw sum: uniform,
+    # The raw sum holds the shared offset times the number of clients: uniform,
     # of the mean cosine sin(pi n / k) / (pi n / k).
     shared = -2 * np.log(np.sinc(num_clients / _MODULUS))
     shared *= (_MODULUS / (2 * np.pi)) ** 2

@@ -155,6 +155,16 @@ class PackagingTest(absltest.TestCase):
       (_PROJECT / 'README.md').read_text(encoding='utf-8'),
     )
 
+  def test_wheel_installs_the_planner_as_a_command(self):
+    path = pathlib.Path(
+      self._wheel_folder, f'{_NAME}.dist-info', 'entry_points.txt'
+    )
+    self.assertEqual(
+      path.read_text().split(),
+      '[console_scripts] tff-autotune-planner ='
+      ' tff_autotune_secagg.planner:run'.split(),
+    )
+
   def test_build_warns_of_nothing(self):
     self.assertNotIn('Warning', self._output)
 

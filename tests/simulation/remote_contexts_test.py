@@ -119,8 +119,14 @@ def _build_fed_avg() -> tff.learning.templates.LearningProcess:
   return tff.learning.algorithms.build_weighted_fed_avg(
     model_fn,
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
-    model_aggregator=tff_autotune_secagg.autotuned_secure_aggregator(
-      zeroing=False, rounding=tff_autotune_secagg.Rounding.DITHER, seed=7
+    # All that may be around the sum, so that nothing is deeper.
+    model_aggregator=tff.learning.add_debug_measurements(
+      tff_autotune_secagg.autotuned_secure_aggregator(
+        zeroing=True,
+        clipping=True,
+        rounding=tff_autotune_secagg.Rounding.DITHER,
+        seed=7,
+      )
     ),
   )
 

@@ -72,6 +72,8 @@ def create_process(
   inner_factory: tff.aggregators.UnweightedAggregationFactory,
   value_type: tff.Type,
   weight_type: Optional[tff.Type] = None,
+  *,
+  inner_takes_weight: bool = False,
 ) -> tff.templates.AggregationProcess:
   """Creates the aggregation process of a chain of stages.
 
@@ -79,8 +81,10 @@ def create_process(
     builders: one for each stage, the clients' order.
     inner_factory: aggregates what the last stage passes on.
     value_type: structure of tensors of defined shape.
-    weight_type: of a client's weight, a scalar, which the first stage gets
-      behind the value's leaves; None for a process without weights.
+    weight_type: of a client's weight, a scalar; None for a process without
+      weights.
+    inner_takes_weight: whether the weight goes to the inner factory as it is.
+      If not, the first stage gets it behind the value's leaves.
 
   Returns:
     A `tff.templates.AggregationProcess`.
@@ -90,11 +94,17 @@ def create_process(
   """
   builders, inner_factory = _unchain(builders, inner_factory)
   stages, inner_value_type = _build(builders, value_type)
-  inner_process = inner_factory.create(inner_value_type)
-  argument_types = (value_type,)
-  if weight_type is not None:
-    argument_types += (weight_type,)
-  chain = _compute(stages, argument_types, inner_value_type, inner_process)
+  weight_types = () if weight_type is None else (weight_type,)
+  argument_types = (value_type, *weight_types)
+  if inner_takes_weight:
+    inner_process = inner_factory.create(inner_value_type, *weight_types)
+    num_encoded = 1
+  else:
+    inner_process = inner_factory.create(inner_value_type)
+    num_encoded = len(argument_types)
+  chain = _compute(
+    stages, argument_types[:num_encoded], inner_value_type, inner_process
+  )
 
   @tff.federated_computation
   def init_fn():
@@ -106,10 +116,14 @@ def create_process(
     parameters = tff.federated_broadcast(prepared[1])
 
     # Client computation.
-    encoded = tff.federated_map(chain.encode, (*arguments, parameters))
+    encoded = tff.federated_map(
+      chain.encode, (*arguments[:num_encoded], parameters)
+    )
 
     # Inner aggregation.
-    inner = inner_process.next(prepared[0], encoded[0])
+    inner = inner_process.next(
+      prepared[0], encoded[0], *arguments[num_encoded:]
+    )
     if chain.limits:
       sums = tff.federated_secure_sum(encoded[1], max_input=chain.limits)
     else:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any structure of float tensors as one vector."""
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg.factories import chain
@@ -50,3 +51,52 @@ class FlattenFactory(chain.ChainedFactory):
       'inner_factory', inner_factory
     )
     super().__init__([(flatten.FlattenStage, {})], inner_factory)
+
+
+def flatten_first(
+  factory: tff.aggregators.AggregationFactory,
+) -> tff.aggregators.AggregationFactory:
+  """Returns the factory behind a flattening of the value, weighted like it.
+
+  For factories whose cost is by the tensor, as TFF's zeroing and clipping: a
+  thousand tensors take minutes to compile. A value that is one tensor of
+  float32 or float64 goes to the factory as it is.
+  """
+  if isinstance(factory, tff.aggregators.WeightedAggregationFactory):
+    return _FlattenFirstWeighted(factory)
+  return _FlattenFirst(factory)
+
+
+class _FlattenFirst(tff.aggregators.UnweightedAggregationFactory):
+  """An unweighted factory behind a flattening."""
+
+  def __init__(self, factory):
+    self._factory = factory
+
+  def create(self, value_type) -> tff.templates.AggregationProcess:
+    return _create_flattened(self._factory, value_type)
+
+
+class _FlattenFirstWeighted(tff.aggregators.WeightedAggregationFactory):
+  """A weighted factory behind a flattening."""
+
+  def __init__(self, factory):
+    self._factory = factory
+
+  def create(self, value_type, weight_type) -> tff.templates.AggregationProcess:
+    return _create_flattened(self._factory, value_type, weight_type)
+
+
+def _create_flattened(factory, value_type, *weight_types):
+  """Returns the process of `flatten_first`."""
+  value_types.check_floats(value_type)
+  if isinstance(value_type, tff.TensorType):
+    if tf.as_dtype(value_type.dtype) in (tf.float32, tf.float64):
+      return factory.create(value_type, *weight_types)
+  return chain.create_process(
+    [(flatten.FlattenStage, {})],
+    factory,
+    value_type,
+    *weight_types,
+    inner_takes_weight=True,
+  )

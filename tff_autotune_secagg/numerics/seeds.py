@@ -22,8 +22,9 @@ def private_seed() -> tf.Tensor:
   It comes from a generator that TensorFlow seeds from the system's entropy once
   for each process. No seed of TensorFlow's touches this op, and unlike all of
   its other ops without a seed it also runs where TensorFlow is to be
-  deterministic (`TF_DETERMINISTIC_OPS`, `enable_op_determinism`): what is
-  private must not repeat.
+  deterministic, by `TF_DETERMINISTIC_OPS` or
+  `tf.config.experimental.enable_op_determinism`: what is private must not
+  repeat.
   """
   return tf.raw_ops.NonDeterministicInts(shape=[2], dtype=tf.int64)
 
@@ -63,8 +64,16 @@ def initial_state(seed: Optional[int], stream: int) -> collections.OrderedDict:
 
 
 def round_seed(state: collections.OrderedDict) -> tf.Tensor:
-  """Returns the seed of the coming round, int64 [2]."""
-  return tf.random.experimental.stateless_fold_in(state['seed'], state['round'])
+  """Returns the seed of the coming round, int64 [2].
+
+  Clients are told it, and must not learn from it those of other rounds: the
+  fold puts the same word in front of every round's number, which the split
+  mixes.
+  """
+  folded = tf.random.experimental.stateless_fold_in(
+    state['seed'], state['round']
+  )
+  return split(folded, 1)[0]
 
 
 def next_state(state: collections.OrderedDict) -> collections.OrderedDict:

@@ -21,6 +21,12 @@ class Stage(abc.ABC):
   them to the clients. Each client runs `encode`; leaves go on to the next
   stage, signals are integers that are summed securely by themselves. The server
   runs `decode` on the sum and on the summed signals.
+
+  Whoever wires the stages constructs them, with the specs of the leaves that
+  come in as the only positional argument and the stage's own settings by name.
+  The constructor of a stage that `takes_integers` is given `in_modulus` as
+  well, used or not: the `out_modulus` of the stage before it, or None if the
+  integers can be any.
   """
 
   # Whether leaves are integers; float16, bfloat16, float32 or float64 if not.

@@ -8,6 +8,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow_federated as tff
 
+from experiments.common import aggregator_factories
 from experiments.common import aggregators
 from experiments.common import baseline_factories
 import tff_autotune_secagg as autotune
@@ -25,7 +26,9 @@ def tearDownModule():
 
 
 def _info(num_clients, weighted=False, leaf_sizes=(_NUM_VALUES,)):
-  return aggregators.Round(num_clients, leaf_sizes, seed=7, weighted=weighted)
+  return aggregator_factories.Round(
+    num_clients, leaf_sizes, seed=7, weighted=weighted
+  )
 
 
 def _run(factory, values, rounds=1):
@@ -157,14 +160,14 @@ class PayloadTest(parameterized.TestCase):
     ('kashin', 'kashin:modulus=256', 8, 2048, True),
   )
   def test_bits_and_bytes(self, text, bits, num_bytes, secure):
-    built = aggregators.parse(text).build(_info(10))
+    built = aggregator_factories.build(text, _info(10))
     self.assertEqual(built.bits_per_coordinate, bits)
     self.assertEqual(built.bytes_per_client, num_bytes)
     self.assertEqual(built.secure, secure)
 
   def test_compression_counts_only_large_tensors_at_eight_bits(self):
-    built = aggregators.parse('compression_aggregator').build(
-      _info(10, leaf_sizes=(30000, 10000))
+    built = aggregator_factories.build(
+      'compression_aggregator', _info(10, leaf_sizes=(30000, 10000))
     )
     self.assertEqual(built.bytes_per_client, 30000 + 4 * 10000)
     self.assertEqual(built.bits_per_coordinate, 14)
@@ -174,8 +177,8 @@ class PayloadTest(parameterized.TestCase):
     # Too few clients for the next level, too many bits for one fewer.
     least = math.ceil(math.log2(2 * num_clients))
     for bits in range(max(least, 2), least + 4):
-      built = aggregators.parse(f'fixed_range:bits={bits},clip_range=1').build(
-        _info(num_clients)
+      built = aggregator_factories.build(
+        f'fixed_range:bits={bits},clip_range=1', _info(num_clients)
       )
       self.assertEqual(built.bits_per_coordinate, bits)
 
@@ -185,20 +188,13 @@ class PayloadTest(parameterized.TestCase):
   def test_too_few_bits_say_how_many_are_needed(self, text, least):
     name = text.partition(':')[0]
     with self.assertRaisesRegex(
-      aggregators.TooFewBitsError,
+      aggregator_factories.TooFewBitsError,
       f"^`bits` of the aggregator '{name}' must be at least {least} for 10 "
       f'clients per round, found {least - 1}[.]$',
     ):
-      aggregators.parse(f'{text}bits={least - 1}').build(_info(10))
+      aggregator_factories.build(f'{text}bits={least - 1}', _info(10))
     # Negative control: one more bit will do.
-    aggregators.parse(f'{text}bits={least}').build(_info(10))
-
-
-class NumBitsTest(parameterized.TestCase):
-  @parameterized.parameters((1, 0), (2, 1), (3, 2), (256, 8), (257, 9))
-  def test_hold_every_residue_and_no_more(self, modulus, bits):
-    self.assertEqual(aggregators.num_bits(modulus), bits)
-    self.assertGreaterEqual(2**bits, modulus)
+    aggregator_factories.build(f'{text}bits={least}', _info(10))
 
 
 class FillInTest(absltest.TestCase):
@@ -218,8 +214,8 @@ class FixedRangeTest(parameterized.TestCase):
     numbers = rng.integers(0, levels, (num_clients, 50))
     numbers[:, 0], numbers[:, 1] = 0, levels - 1
     values = -0.5 + numbers / (levels - 1)
-    built = aggregators.parse('fixed_range:bits=10,clip_range=0.5').build(
-      _info(num_clients)
+    built = aggregator_factories.build(
+      'fixed_range:bits=10,clip_range=0.5', _info(num_clients)
     )
     result = _run(built.factory, values)
     # A position may be a float32 rounding off its level, and then goes to the
@@ -227,8 +223,8 @@ class FixedRangeTest(parameterized.TestCase):
     np.testing.assert_allclose(result, values.mean(axis=0), atol=1e-5)
 
   def test_fewer_clients_than_planned_decode_right(self):
-    built = aggregators.parse('fixed_range:bits=16,clip_range=0.5').build(
-      _info(20)
+    built = aggregator_factories.build(
+      'fixed_range:bits=16,clip_range=0.5', _info(20)
     )
     values = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 50))
     # Levels are 1 / 3275 apart.
@@ -239,8 +235,8 @@ class FixedRangeTest(parameterized.TestCase):
   @parameterized.parameters(0, 1, 2)
   def test_rounding_is_unbiased_and_independent_between_clients(self, seed):
     num_clients, size = 16, 20000
-    built = aggregators.parse('fixed_range:bits=8,clip_range=1').build(
-      _info(num_clients)
+    built = aggregator_factories.build(
+      'fixed_range:bits=8,clip_range=1', _info(num_clients)
     )
     levels = 2**8 // num_clients
     step = 2 / (levels - 1)
@@ -259,8 +255,8 @@ class FixedRangeTest(parameterized.TestCase):
     )
 
   def test_values_beyond_the_range_are_clipped_and_do_not_wrap(self):
-    built = aggregators.parse('fixed_range:bits=10,clip_range=0.5').build(
-      _info(4)
+    built = aggregator_factories.build(
+      'fixed_range:bits=10,clip_range=0.5', _info(4)
     )
     values = np.full((4, 10), 3.0)
     np.testing.assert_allclose(_run(built.factory, values), 0.5, rtol=1e-5)
@@ -302,7 +298,7 @@ class ErrorTest(parameterized.TestCase):
   )
   def test_error_of_the_third_round(self, text, bound):
     values = self._values()
-    built = aggregators.parse(text).build(_info(10))
+    built = aggregator_factories.build(text, _info(10))
     self.assertLess(_nmse(_run(built.factory, values, 3), values), bound)
 
   @parameterized.parameters(
@@ -314,9 +310,9 @@ class ErrorTest(parameterized.TestCase):
   def test_private_ones_have_their_noise(self, name, noise_multiplier):
     values = self._values(num_clients=100)
     start = name if ':' in name else f'{name}:'
-    built = aggregators.parse(
-      f'{start}noise_multiplier={noise_multiplier}'
-    ).build(_info(100))
+    built = aggregator_factories.build(
+      f'{start}noise_multiplier={noise_multiplier}', _info(100)
+    )
     # The first clip norm is 0.1, and a hundredth of the sum is returned. The
     # budget of the clip norm adds at most 11 % to the noise's variance.
     noise = np.var(100 * _run(built.factory, values)) / 0.1**2
@@ -331,7 +327,7 @@ class ErrorTest(parameterized.TestCase):
     # mean is at most 1 in the mean over normal coordinates.
     values = self._values()
     sampling = 5 * math.sqrt(2 / _NUM_VALUES)
-    built = aggregators.parse(text).build(_info(10))
+    built = aggregator_factories.build(text, _info(10))
     self.assertLess(_nmse(_run(built.factory, values, 5), values), 1 + sampling)
 
   def test_centred_decoding_at_two_bits_is_worse_than_nothing(self):
@@ -343,14 +339,14 @@ class ErrorTest(parameterized.TestCase):
       ),
       seed=7,
     )
-    factory = aggregators.mean_of(factory, weighted=False)
+    factory = aggregator_factories.mean_of(factory, weighted=False)
     values = self._values()
     self.assertGreater(_nmse(_run(factory, values, 5), values), 2)
 
   def test_secure_ones_contain_no_plain_sum(self):
     value_type = tff.TensorType(np.float32, [16])
     for text in ('fixed_range:clip_range=1,rotate=true', 'kashin'):
-      built = aggregators.parse(text).build(_info(4, leaf_sizes=(16,)))
+      built = aggregator_factories.build(text, _info(4, leaf_sizes=(16,)))
       self.assertTrue(built.secure)
       tff.test.assert_not_contains_unsecure_aggregation(
         built.factory.create(value_type).next
@@ -359,8 +355,8 @@ class ErrorTest(parameterized.TestCase):
   def test_weighted_means_weigh(self):
     values = np.float32([[1, 0], [0, 1]])
     for text in ('fixed_range:bits=16,clip_range=4', 'plain_mean'):
-      built = aggregators.parse(text).build(
-        _info(2, weighted=True, leaf_sizes=(2,))
+      built = aggregator_factories.build(
+        text, _info(2, weighted=True, leaf_sizes=(2,))
       )
       process = built.factory.create(
         tff.TensorType(np.float32, [2]), tff.TensorType(np.float32)

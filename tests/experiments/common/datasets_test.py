@@ -5,65 +5,9 @@ import os
 import pickle
 
 from absl.testing import absltest
-from absl.testing import parameterized
 import numpy as np
 
 from experiments.common import datasets
-
-
-def _labels(size):
-  return (np.arange(size) % 10).astype(np.int32)
-
-
-class PartitionTest(parameterized.TestCase):
-  @parameterized.parameters(1, 7, 30, 1000)
-  def test_iid_deals_every_example_once_in_even_sizes(self, num_clients):
-    parts = datasets.partition_iid(_labels(1000), num_clients, seed=0)
-    self.assertLen(parts, num_clients)
-    np.testing.assert_array_equal(
-      np.sort(np.concatenate(parts)), np.arange(1000)
-    )
-    sizes = [len(p) for p in parts]
-    self.assertLessEqual(max(sizes) - min(sizes), 1)
-
-  @parameterized.product(
-    num_clients=(1, 7, 100), concentration=(0.01, 0.3, 1000.0)
-  )
-  def test_dirichlet_deals_every_example_once_and_none_goes_empty(
-    self, num_clients, concentration
-  ):
-    parts = datasets.partition_dirichlet(
-      _labels(1000), num_clients, 0, concentration
-    )
-    np.testing.assert_array_equal(
-      np.sort(np.concatenate(parts)), np.arange(1000)
-    )
-    self.assertGreater(min(len(p) for p in parts), 0)
-
-  def test_dirichlet_is_more_uneven_for_smaller_concentration(self):
-    def classes_per_client(concentration):
-      parts = datasets.partition_dirichlet(_labels(5000), 20, 0, concentration)
-      return np.mean([len(set(_labels(5000)[p])) for p in parts])
-
-    self.assertLess(classes_per_client(0.05), 6)
-    self.assertGreater(classes_per_client(100.0), 9.9)
-
-  def test_partitions_follow_the_seed(self):
-    for split in (
-      datasets.partition_iid,
-      lambda *args: datasets.partition_dirichlet(*args, 0.3),
-    ):
-      first, again, other = (split(_labels(200), 5, s) for s in (1, 1, 2))
-      for a, b in zip(first, again):
-        np.testing.assert_array_equal(a, b)
-      self.assertFalse(all(np.array_equal(a, b) for a, b in zip(first, other)))
-
-  def test_too_many_clients_are_refused(self):
-    with self.assertRaisesRegex(
-      ValueError,
-      '^`num_clients` must be from 1 to the 10 training examples, found 11[.]$',
-    ):
-      datasets.partition_iid(_labels(10), 11, seed=0)
 
 
 class LoadTest(absltest.TestCase):
@@ -170,44 +114,6 @@ class LoadTest(absltest.TestCase):
     self.assertEqual(
       self._write_cifar(b'.jpg').name, 'CIFAR-10 (JPEG re-encoded)'
     )
-
-
-class ClientDatasetTest(parameterized.TestCase):
-  def _batches(self, round_num, client=0, **kwargs):
-    data = datasets.synthetic('cifar10', num_train=30, num_test=5)
-    dataset = datasets.client_dataset(
-      data,
-      np.arange(3, 20),
-      batch_size=5,
-      seed=1,
-      round_num=round_num,
-      client=client,
-      **{'num_epochs': 1, **kwargs},
-    )
-    self.assertEqual(dataset.element_spec, datasets.element_spec(data))
-    return data, [(x, y) for x, y in dataset.as_numpy_iterator()]
-
-  def test_each_epoch_holds_each_example_once_in_its_own_order(self):
-    data, batches = self._batches(1, num_epochs=2)
-    self.assertEqual([len(y) for _, y in batches], [5, 5, 5, 2] * 2)
-    wanted = sorted(i.tobytes() for i in data.train_images[3:20])
-    first = [i.tobytes() for x, _ in batches[:4] for i in x]
-    second = [i.tobytes() for x, _ in batches[4:] for i in x]
-    self.assertEqual(sorted(first), wanted)
-    self.assertEqual(sorted(second), wanted)
-    self.assertNotEqual(first, second)
-
-  @parameterized.parameters(False, True)
-  def test_same_round_repeats_and_other_rounds_differ(self, augment):
-    first, again, other_round, other_client = (
-      np.concatenate(
-        [x for x, _ in self._batches(*position, augment=augment)[1]]
-      )
-      for position in ((1, 0), (1, 0), (2, 0), (1, 1))
-    )
-    np.testing.assert_array_equal(first, again)
-    self.assertFalse(np.array_equal(first, other_round))
-    self.assertFalse(np.array_equal(first, other_client))
 
   def test_channel_statistics_standardize(self):
     data = datasets.synthetic('cifar10', num_train=30, num_test=5)

@@ -1,5 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -7,6 +8,7 @@ import os
 from absl.testing import absltest
 import numpy as np
 
+from experiments.common import command_line
 from experiments.common import result_rows
 
 
@@ -55,7 +57,7 @@ class ResultsFileTest(absltest.TestCase):
 
   def test_a_broken_line_in_the_middle_is_named(self):
     with open(self._path, 'wb') as f:
-      f.write(b'{"round": 1}\nnonsense\n{"round": 2}\n')
+      f.write(b'{"kind": "run", "run": "a"}\nnonsense\n{}\n')
     with self.assertRaisesRegex(ValueError, '^Line 2 of .* found b.nonsense'):
       self._file.rows()
 
@@ -86,6 +88,8 @@ class ResultsFileTest(absltest.TestCase):
   def test_values_of_numpy_and_non_finite_floats_are_written(self):
     self._file.append(
       {
+        'kind': 'run',
+        'run': 'a',
         'a': np.float32(0.5),
         'b': np.arange(2),
         'c': float('nan'),
@@ -95,7 +99,17 @@ class ResultsFileTest(absltest.TestCase):
     )
     self.assertEqual(
       self._file.rows(),
-      [{'a': 0.5, 'b': [0, 1], 'c': 'nan', 'd': 'inf', 'e': [3, True]}],
+      [
+        {
+          'kind': 'run',
+          'run': 'a',
+          'a': 0.5,
+          'b': [0, 1],
+          'c': 'nan',
+          'd': 'inf',
+          'e': [3, True],
+        }
+      ],
     )
 
   def test_read_joins_rows_with_their_config(self):
@@ -121,6 +135,107 @@ class ResultsFileTest(absltest.TestCase):
     self.assertEqual(
       [row['x'] for row in result_rows.read(self._path, kind='time')], [1, 2]
     )
+
+  def test_store_replaces_the_rows_of_an_earlier_try(self):
+    for number in (1, 2):
+      list(self._file.store('a', {}, [dict(x=number)], kind='time'))
+      list(self._file.store('b', {}, [dict(x=0)], kind='time'))
+    rows = result_rows.read(self._path, kind='time')
+    self.assertEqual([(r['run'], r['x']) for r in rows], [('a', 2), ('b', 0)])
+    self.assertLen(self._file.rows(), 4)
+
+  def test_store_missing_measures_each_cell_once(self):
+    measured = []
+
+    def measure(cell):
+      measured.append(cell)
+      return dict(dataclasses.asdict(cell), y=0.5)
+
+    for wanted in ([1], [1, 2], [1, 2]):
+      found = list(
+        self._file.store_missing('table', map(_Cell, wanted), measure)
+      )
+    self.assertEmpty(found)
+    self.assertEqual(measured, [_Cell(1), _Cell(2)])
+    self.assertEqual(self._file.rounds('table'), [1, 2])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cell:
+  x: int
+  text: str = 'a'
+
+
+class HeldTest(absltest.TestCase):
+  def setUp(self):
+    super().setUp()
+    self._folder = self.create_tempdir().full_path
+    self._path = os.path.join(self._folder, 'new', 'deep', 'r.jsonl')
+
+  def test_a_second_run_is_refused_until_the_first_ends(self):
+    first, second = (result_rows.ResultsFile(self._path) for _ in range(2))
+    with first.held():
+      first.append(_round('a', 1))
+      with self.assertRaisesRegex(
+        command_line.UserError,
+        "^Another run writes to '.*r.jsonl': wait for its end or write to "
+        'another place[.]$',
+      ):
+        with second.held():
+          self.fail()
+      first.append(_round('a', 2))
+    with second.held():
+      second.append(_round('a', 3))
+    self.assertEqual(second.rounds('a'), [1, 2, 3])
+
+  def test_nothing_is_left_where_nothing_was_written(self):
+    file = result_rows.ResultsFile(self._path)
+    with self.assertRaises(KeyError):
+      with file.held():
+        raise KeyError
+    self.assertEmpty(os.listdir(self._folder))
+
+  def test_what_was_there_stays(self):
+    os.makedirs(os.path.dirname(self._path))
+    file = result_rows.ResultsFile(self._path)
+    file.append(_round('a', 1))
+    with file.held():
+      pass
+    self.assertEqual(file.rounds('a'), [1])
+
+  def test_a_place_that_cannot_be_written_is_an_error_at_once(self):
+    with open(os.path.join(self._folder, 'new'), 'w'):
+      pass
+    with self.assertRaises(OSError):
+      with result_rows.ResultsFile(self._path).held():
+        self.fail()
+    with self.assertRaises(IsADirectoryError):
+      with result_rows.ResultsFile(self._folder).held():
+        self.fail()
+    self.assertEqual(os.listdir(self._folder), ['new'])
+
+
+class ReadTest(absltest.TestCase):
+  def test_a_file_that_is_not_there_is_named_and_not_made(self):
+    folder = self.create_tempdir().full_path
+    path = os.path.join(folder, 'mispelt', 'r.jsonl')
+    with self.assertRaisesWithLiteralMatch(
+      FileNotFoundError, f'There is no file of result rows {path!r}.'
+    ):
+      result_rows.read(path)
+    self.assertEmpty(os.listdir(folder))
+
+  def test_a_folder_stands_for_its_file(self):
+    folder = self.create_tempdir().full_path
+    file = result_rows.ResultsFile(os.path.join(folder, result_rows.NAME))
+    list(file.store('a', {}, [dict(round=1)]))
+    self.assertLen(result_rows.read(folder), 1)
+
+  def test_a_run_that_is_not_described_is_named(self):
+    path = self.create_tempdir().create_file('r.jsonl').full_path
+    result_rows.ResultsFile(path).append(_round('a', 1))
+    with self.assertRaisesRegex(ValueError, "found none for 'a'[.]$"):
+      result_rows.read(path)
 
 
 class SelectTest(absltest.TestCase):

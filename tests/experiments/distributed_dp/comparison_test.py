@@ -24,6 +24,10 @@ def tearDownModule():
   simulation.close()
 
 
+def _store(file, wanted):
+  return file.store_missing('distributed_dp', wanted, comparison.run)
+
+
 class TffTest(parameterized.TestCase):
   @parameterized.parameters(
     (100, 12, 0.338), (1000, 16, 0.855), (100, 20, 0.99)
@@ -68,8 +72,8 @@ class CellTest(parameterized.TestCase):
     path = os.path.join(self.create_tempdir().full_path, 'rows.jsonl')
     file = result_rows.ResultsFile(path)
     wanted = [comparison.Cell(comparison.TFF, bits, 10) for bits in (5, 6)]
-    self.assertLen(list(comparison.run_missing(wanted[:1], file)), 1)
-    self.assertLen(list(comparison.run_missing(wanted, file)), 1)
+    self.assertLen(list(_store(file, wanted[:1])), 1)
+    self.assertLen(list(_store(file, wanted)), 1)
     self.assertEqual(file.rounds('distributed_dp'), [1, 2])
 
 

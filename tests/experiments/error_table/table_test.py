@@ -1,7 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
 import math
 import os
 
@@ -58,19 +57,6 @@ class CellTest(parameterized.TestCase):
       self.assertLess(abs(variance - 1), 5 * math.sqrt(2 / 2**14))
     aligned = sum_simulation.aligned_clients(np.random.default_rng(1), 3, 8)
     np.testing.assert_array_equal(aligned[0], aligned[2])
-
-
-class RunMissingTest(absltest.TestCase):
-  def test_measures_each_cell_once(self):
-    path = self.create_tempdir().create_file('rows.jsonl').full_path
-    file = result_rows.ResultsFile(path)
-    first = table.Cell(16, 1, dim=1024, num_rounds=2, warm_up_rounds=1)
-    second = dataclasses.replace(first, num_clients=2)
-    self.assertLen(list(table.run_missing([first], file)), 1)
-    (row,) = table.run_missing([first, second], file)
-    self.assertEqual((row['num_clients'], row['round']), (2, 2))
-    self.assertLen(result_rows.read(path), 2)
-    self.assertEmpty(list(table.run_missing([first, second], file)))
 
 
 class PublishedTest(absltest.TestCase):

@@ -45,9 +45,9 @@ class RowsTest(parameterized.TestCase):
   def test_table_has_a_line_for_each_multiplier(self):
     found = private.rows(**_PLAN)
     lines = private.format_table(found, [1, 10]).splitlines()
-    self.assertLen(lines, 3)
+    self.assertLen(lines, 4)
     self.assertIn('T=10', lines[0])
-    self.assertStartsWith(lines[1], '1 ')
+    self.assertStartsWith(lines[2], '1 ')
 
 
 if __name__ == '__main__':

@@ -5,11 +5,14 @@
 from absl.testing import absltest
 
 from experiments.protocol_cost import cost
+from experiments.protocol_cost import settings
 
 
 class ProtocolCostTest(absltest.TestCase):
   def test_rows_are_measured_and_computed(self):
-    config = cost.Config(num_clients=(4,), dim=64, bits=(8, 16), dims=(1024,))
+    config = settings.Config(
+      num_clients=(4,), dim=64, bits=(8, 16), dims=(1024,)
+    )
     rows = list(cost.run(config))
     by_key = {
       (row['num_clients'], row['bits'], row['scheme']): row for row in rows
@@ -24,14 +27,14 @@ class ProtocolCostTest(absltest.TestCase):
     self.assertLen(cost.format_table(rows).splitlines(), 2 + len(rows) // 2)
 
   def test_measured_overhead_is_the_computed_one(self):
-    config = cost.Config(dim=16)
+    config = settings.Config(dim=16)
     for num_clients in (2, 3, 9, 17):
       found = cost.measure(num_clients, 256, config)
       self.assertEqual(found['other'], cost.overhead_bytes(num_clients))
 
   def test_the_protocol_is_as_large_as_the_one_it_is_after(self):
     # Its paper counts keys and shares of 32 bytes, without tags.
-    config = cost.Config(num_clients=(), bits=(16,))
+    config = settings.Config(num_clients=(), bits=(16,))
     quoted = [row for row in cost.run(config) if row['quoted_expansion']]
     self.assertLen(quoted, 2)
     for row in quoted:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow_federated as tff
 
+from experiments.soak import script
 from experiments.soak import soak
 from tests import factory_conformance
 
@@ -17,11 +18,11 @@ setUpModule = factory_conformance.set_up_context
 
 class ScriptTest(absltest.TestCase):
   def test_repeats_and_holds_every_fault(self):
-    config = soak.Config(num_rounds=3000)
-    steps = list(soak.script(config))
-    self.assertEqual(steps, list(soak.script(config)))
+    config = script.Config(num_rounds=3000)
+    steps = list(script.steps(config))
+    self.assertEqual(steps, list(script.steps(config)))
     faults = {step.fault for step in steps} - {None}
-    self.assertContainsSubset(soak.FAULTS, faults)
+    self.assertContainsSubset(script.FAULTS, faults)
     self.assertContainsSubset(('no_clients', 'equal_clients'), faults)
     for step in steps:
       self.assertBetween(step.num_bad, 0, step.num_clients)
@@ -36,11 +37,11 @@ class CheckerTest(absltest.TestCase):
   """The negative controls: a wrong round is found."""
 
   def _violations(self, change):
-    config = soak.Config(dim=1024)
+    config = script.Config(dim=1024)
     checker = soak._Checker(config)
     for number in (1, 2, 3):
-      step = soak.Step(number, 1.0, 3, None, 0)
-      values, weights = soak.clients(config, step)
+      step = script.Step(number, 1.0, 3, None, 0)
+      values, weights = script.clients(config, step)
       truth = soak._Truth(values, weights, config.dim)
       measurements = dict(
         rejected_clients=0,
@@ -94,7 +95,7 @@ class CheckerTest(absltest.TestCase):
 @pytest.mark.slow
 class RunTest(absltest.TestCase):
   def test_a_short_soak_has_no_violations_and_resumes(self):
-    config = soak.Config(num_rounds=20, block=20, dither=True)
+    config = script.Config(num_rounds=20, block=20, dither=True)
     folder = self.create_tempdir().full_path
     manager = tff.program.FileProgramStateManager(
       folder, keep_total=1, keep_first=False

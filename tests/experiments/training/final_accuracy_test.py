@@ -56,9 +56,12 @@ class ByAggregatorTest(absltest.TestCase):
       final_accuracy.by_aggregator(rows)
     ).splitlines()
     self.assertLen(lines, 5)
-    self.assertEqual(lines[3], '| `a` | 8 | 1,000 | 1 | 49.99 | -0.01 | - |')
+    cells = [[cell.strip() for cell in line.split('|')[1:-1]] for line in lines]
     self.assertEqual(
-      lines[4], '| `b` | 8 | 1,000 | 1 | 52.00 | +2.00 | -1.00 |'
+      cells[3], ['`a`', '8', '1,000', '1', '49.99', '-0.01', '-']
+    )
+    self.assertEqual(
+      cells[4], ['`b`', '8', '1,000', '1', '52.00', '+2.00', '-1.00']
     )
 
 

@@ -1,40 +1,27 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import dataclasses
+import io
 import multiprocessing
 import os
+import pathlib
 import signal
 import time
 
 from absl.testing import absltest
+from absl.testing import parameterized
 import pytest
 
+from experiments.common import command_line
 from experiments.common import result_rows
-from experiments.common import sweep
 from experiments.training import sweep as training_sweep
 from experiments.training import trainer
+from tests import tiny_training
 from tff_autotune_secagg import simulation
 
-# Dither draws nothing but from the stored seed: rows repeat bit for bit.
-_CONFIG = trainer.smoke(
-  trainer.Config(
-    dataset='digits',
-    model='logistic',
-    num_clients=4,
-    clients_per_round=2,
-    aggregator='autotuned:modulus=256,rounding=dither,zeroing=false',
-  )
-)
-_CONFIG = dataclasses.replace(_CONFIG, num_rounds=7, eval_every=2)
 
-
-def _numbers(rows):
-  """Rows without what differs between two runs of the same numbers."""
-  dropped = ('wall_seconds', 'run', 'kind', 'config')
-  return [{k: v for k, v in r.items() if k not in dropped} for r in rows]
-
-
-def _sweep(folder, config=_CONFIG):
+def _sweep(folder, config=tiny_training.CONFIG):
   return training_sweep.TrainingSweep(
     [config],
     output_dir=folder,
@@ -42,6 +29,58 @@ def _sweep(folder, config=_CONFIG):
     tensorboard=False,
     quiet=True,
   )
+
+
+class RefusalTest(parameterized.TestCase):
+  """What cannot work ends before anything is run, and leaves nothing."""
+
+  def _refused(self, message, *texts, folder=None):
+    folder = folder or os.path.join(self.create_tempdir().full_path, 'a', 'b')
+    runs = training_sweep.TrainingSweep(
+      [tiny_training.with_aggregator(text) for text in texts],
+      output_dir=folder,
+      quiet=True,
+    )
+    with self.assertRaisesRegex(command_line.UserError, message):
+      runs.run()
+    return folder
+
+  @parameterized.parameters(
+    ('autotuned:modulus=1', '^`modulus` must be'),
+    ('kashin:modulus=3000000000', '^`modulus` must be'),
+    ('autotuned:num_rotations=0', '^`num_rotations` must be'),
+    ('fixed_range:bits=1,clip_range=1', '^`bits` of the aggregator'),
+    ('ddp_secure_aggregator:bits=0', '^`bits` of the aggregator'),
+    ('distributed_dp:modulus=4', '^`modulus`'),
+    ('distributed_dp:min_clients=1', '^`min_clients` must be'),
+  )
+  def test_a_setting_of_the_last_run_is_found_before_the_first(
+    self, text, message
+  ):
+    folder = self._refused(message, 'plain_mean', text)
+    self.assertFalse(os.path.exists(os.path.dirname(folder)))
+
+  def test_a_folder_that_another_run_writes_to(self):
+    folder = self.create_tempdir().full_path
+    path = os.path.join(folder, result_rows.NAME)
+    with result_rows.ResultsFile(path).held():
+      self._refused('^Another run writes to .*', 'plain_mean', folder=folder)
+
+  def test_data_that_is_missing(self):
+    folder = os.path.join(self.create_tempdir().full_path, 'results')
+    runs = training_sweep.TrainingSweep(
+      [
+        dataclasses.replace(
+          tiny_training.CONFIG, smoke=False, dataset='cifar10'
+        )
+      ],
+      output_dir=folder,
+      data_dir=self.create_tempdir().full_path,
+      quiet=True,
+    )
+    with self.assertRaisesRegex(FileNotFoundError, '^The CIFAR-10 file'):
+      runs.run()
+    self.assertFalse(os.path.exists(folder))
 
 
 def _run_sweep(folder):
@@ -52,17 +91,23 @@ class WorkersTest(absltest.TestCase):
   def test_a_worker_that_does_not_answer_is_named(self):
     folder = self.create_tempdir().full_path
     runs = training_sweep.TrainingSweep(
-      [_CONFIG], output_dir=folder, quiet=True, workers=['127.0.0.1:1']
+      [tiny_training.CONFIG],
+      output_dir=folder,
+      quiet=True,
+      workers=['127.0.0.1:1'],
     )
-    with self.assertRaisesRegex(SystemExit, '^--workers: .*127.0.0.1:1'):
+    with self.assertRaisesRegex(ValueError, '^--workers: .*127.0.0.1:1'):
       runs.run()
 
   def test_a_malformed_address_is_named(self):
     folder = self.create_tempdir().full_path
     runs = training_sweep.TrainingSweep(
-      [_CONFIG], output_dir=folder, quiet=True, workers=['nonsense']
+      [tiny_training.CONFIG],
+      output_dir=folder,
+      quiet=True,
+      workers=['nonsense'],
     )
-    with self.assertRaisesRegex(SystemExit, '^--workers: .*nonsense'):
+    with self.assertRaisesRegex(ValueError, '^--workers: .*nonsense'):
       runs.run()
 
 
@@ -70,7 +115,7 @@ class WorkersTest(absltest.TestCase):
 class ResumeTest(absltest.TestCase):
   def test_a_killed_process_is_continued_without_a_gap_or_a_doubled_row(self):
     folder = self.create_tempdir().full_path
-    path = os.path.join(folder, sweep.RESULTS_NAME)
+    path = os.path.join(folder, result_rows.NAME)
     process = multiprocessing.get_context('spawn').Process(
       target=_run_sweep, args=(folder,)
     )
@@ -85,10 +130,21 @@ class ResumeTest(absltest.TestCase):
       f.write(b'{"kind": "round", "ru')  # As if killed while writing.
     self.assertEqual(_sweep(folder).run(), 0)
     rows = result_rows.read(path)
-    self.assertEqual(_numbers(rows), self._undisturbed())
+    self.assertEqual(tiny_training.numbers(rows), self._undisturbed())
     # Nothing is left to do, and doing it changes nothing.
     self.assertEqual(_sweep(folder).run(), 0)
     self.assertEqual(result_rows.read(path), rows)
+    # A last checkpoint that was written halfway is written again.
+    (state,) = pathlib.Path(folder).rglob('program_state_7/saved_model.pb')
+    state.write_bytes(b'')
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+      self.assertEqual(_sweep(folder).run(), 0)
+    self.assertIn('the run goes on from round 6.', said.getvalue())
+    self.assertEqual(
+      tiny_training.numbers(result_rows.read(path)), self._undisturbed()
+    )
+    self.assertNotEmpty(state.read_bytes())
     # A checkpoint whose rows were lost is refused.
     with open(path) as f:
       lines = f.readlines()
@@ -105,7 +161,9 @@ class ResumeTest(absltest.TestCase):
     # A sweep closes the context that it finds.
     simulation.set_local_context()
     self.addCleanup(simulation.close)
-    return _numbers(trainer.run(_CONFIG, trainer.load_data(_CONFIG)))
+    return tiny_training.numbers(
+      trainer.run(tiny_training.CONFIG, trainer.load_data(tiny_training.CONFIG))
+    )
 
 
 if __name__ == '__main__':

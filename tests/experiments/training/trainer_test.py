@@ -10,25 +10,8 @@ import tensorflow_federated as tff
 
 from experiments.common import result_rows
 from experiments.training import trainer
+from tests import tiny_training
 from tff_autotune_secagg import simulation
-
-# Dither draws nothing but from the stored seed: rows repeat bit for bit.
-_CONFIG = trainer.smoke(
-  trainer.Config(
-    dataset='digits',
-    model='logistic',
-    num_clients=4,
-    clients_per_round=2,
-    aggregator='autotuned:modulus=256,rounding=dither,zeroing=false',
-  )
-)
-_CONFIG = dataclasses.replace(_CONFIG, num_rounds=7, eval_every=2)
-
-
-def _numbers(rows):
-  """Rows without what differs between two runs of the same numbers."""
-  dropped = ('wall_seconds', 'run', 'kind', 'config')
-  return [{k: v for k, v in r.items() if k not in dropped} for r in rows]
 
 
 class ConfigTest(parameterized.TestCase):
@@ -52,12 +35,14 @@ class ConfigTest(parameterized.TestCase):
   )
   def test_wrong_settings_are_refused(self, changes, message):
     with self.assertRaisesRegex(ValueError, f'^{message}$'):
-      dataclasses.replace(_CONFIG, **changes)
+      dataclasses.replace(tiny_training.CONFIG, **changes)
 
 
 class SamplingTest(absltest.TestCase):
   def test_clients_of_a_round_depend_on_seed_and_round_only(self):
-    config = dataclasses.replace(_CONFIG, num_clients=50, clients_per_round=20)
+    config = dataclasses.replace(
+      tiny_training.CONFIG, num_clients=50, clients_per_round=20
+    )
     other = dataclasses.replace(config, aggregator='plain_mean', num_rounds=99)
     for round_num in (1, 2):
       drawn = trainer.sample_clients(config, round_num)
@@ -93,8 +78,10 @@ class ResumeTest(absltest.TestCase):
   def setUpClass(cls):
     super().setUpClass()
     simulation.set_local_context()
-    data = trainer.load_data(_CONFIG)
-    cls._undisturbed = _numbers(trainer.run(_CONFIG, data))
+    data = trainer.load_data(tiny_training.CONFIG)
+    cls._undisturbed = tiny_training.numbers(
+      trainer.run(tiny_training.CONFIG, data)
+    )
 
   def setUp(self):
     super().setUp()
@@ -117,20 +104,20 @@ class ResumeTest(absltest.TestCase):
 
   def test_stopping_anywhere_and_continuing_gives_the_same_rows(self):
     folder = self.create_tempdir().full_path
-    data = trainer.load_data(_CONFIG)
+    data = trainer.load_data(tiny_training.CONFIG)
     manager = tff.program.FileProgramStateManager(folder, keep_total=2)
     taken = {}
     # As killed in round 2, before any checkpoint, then in round 5, after the
     # checkpoint of round 3 and two more rows, then not at all.
     for stop in (2, 5, 7):
       for row in trainer.run(
-        _CONFIG, data, state_manager=manager, checkpoint_every=3
+        tiny_training.CONFIG, data, state_manager=manager, checkpoint_every=3
       ):
         taken[row['round']] = row
         if row['round'] == stop:
           break
     self.assertEqual(
-      _numbers(taken[r] for r in sorted(taken)), self._undisturbed
+      tiny_training.numbers(taken[r] for r in sorted(taken)), self._undisturbed
     )
 
 

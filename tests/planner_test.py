@@ -10,18 +10,17 @@ import tempfile
 from absl.testing import absltest
 from absl.testing import parameterized
 
-import experiments
-from experiments.planner import table
 import tff_autotune_secagg as autotune
+from tff_autotune_secagg import planner
 from tff_autotune_secagg.numerics import modulus_problems
 
-_FOLDER = os.path.dirname(os.path.dirname(experiments.__file__))
+_FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 class RowsTest(parameterized.TestCase):
   @parameterized.parameters(*autotune.Rounding)
   def test_bits_meet_the_target_and_bytes_follow(self, rounding):
-    for row in table.rows(10**6, 100, [0.1, 1e-3], rounding):
+    for row in planner.rows(10**6, 100, [0.1, 1e-3], rounding):
       self.assertLessEqual(row['predicted_nmse'], row['target_nmse'])
       self.assertEqual(row['modulus'], 2 ** row['bits'])
       payload = 8 * row['bytes_per_client'] / row['bits']
@@ -33,38 +32,38 @@ class RowsTest(parameterized.TestCase):
       )
 
   def test_half_a_bit_per_doubling_against_a_whole_one(self):
-    few, many = (table.rows(5000, n, [0.01])[0] for n in (16, 1024))
+    few, many = (planner.rows(5000, n, [0.01])[0] for n in (16, 1024))
     self.assertEqual(many['bits'] - few['bits'], 3)
     self.assertEqual(
       many['bits_without_wrapping'] - few['bits_without_wrapping'], 6
     )
 
   def test_one_client_has_no_headroom_to_save(self):
-    row = table.rows(5000, 1, [0.01])[0]
+    row = planner.rows(5000, 1, [0.01])[0]
     self.assertEqual(row['bits'], row['bits_without_wrapping'])
 
   def test_small_models_cost_as_much_as_1024_values(self):
-    small, large = (table.rows(size, 10, [0.01])[0] for size in (3, 1024))
+    small, large = (planner.rows(size, 10, [0.01])[0] for size in (3, 1024))
     self.assertEqual(small['bytes_per_client'], large['bytes_per_client'])
 
   def test_smallest_modulus_is_the_least_that_is_not_refused(self):
     for num_clients in (1, 10, 1000):
-      modulus = table.smallest_modulus(num_clients)
+      modulus = planner.smallest_modulus(num_clients)
       self.assertLessEqual(
         autotune.predicted_nmse(num_clients=num_clients, modulus=modulus),
         modulus_problems.MAX_PREDICTED_NMSE,
       )
 
   def test_uneven_clients_cost_more_than_even_ones(self):
-    for row in table.rows(5000, 10, [0.1, 0.001]):
+    for row in planner.rows(5000, 10, [0.1, 0.001]):
       self.assertLess(row['nmse_of_even_clients'], row['predicted_nmse'])
       self.assertGreater(
         row['nmse_of_uneven_clients'], 1.3 * row['predicted_nmse']
       )
 
   def test_table_shows_every_row(self):
-    found = table.rows(5000, 10, [0.1, 0.01])
-    lines = table.format_table(found).splitlines()
+    found = planner.rows(5000, 10, [0.1, 0.01])
+    lines = planner.format_table(found).splitlines()
     self.assertLen(lines, 4)
     for line, row in zip(lines[2:], found):
       self.assertEqual(
@@ -80,7 +79,7 @@ class BinaryTest(absltest.TestCase):
         [
           sys.executable,
           '-m',
-          'experiments.planner.run',
+          'tff_autotune_secagg.planner',
           '--num_values=5000',
           '--num_clients=1000',
           '--targets=0.1',
@@ -104,7 +103,7 @@ class BinaryTest(absltest.TestCase):
       re.MULTILINE,
     )
     self.assertIsNotNone(found, text)
-    self.assertEqual(int(found[1]), table.smallest_modulus(1000))
+    self.assertEqual(int(found[1]), planner.smallest_modulus(1000))
 
 
 if __name__ == '__main__':

@@ -4,16 +4,16 @@
 from absl.testing import absltest
 import numpy as np
 
-from experiments.mean_estimation import estimation
+from experiments.mean_estimation import settings
 
 
 class VectorsTest(absltest.TestCase):
   def test_synthetic_vectors_are_what_their_names_say(self):
     def draw(kind):
-      config = estimation.Config(
+      config = settings.Config(
         'plain_mean', vectors=kind, num_rounds=1, num_clients=4, dim=20000
       )
-      return estimation.synthetic_vectors(config)[0]
+      return settings.synthetic_vectors(config)[0]
 
     for kind in ('dense', 'sparse', 'heavy_tailed', 'aligned', 'orthogonal'):
       self.assertAlmostEqual(

@@ -1,0 +1,319 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the aggregators that the texts of `aggregators` name.
+
+Each states what it sends: bits for each model coordinate and bytes for each
+client and round. These count the payload of the update itself, padding
+included, and neither masks nor keys nor the few scalars (weights, norms,
+counts) that most schemes send beside it.
+"""
+
+import dataclasses
+import math
+from typing import Any, Callable, Dict, Tuple
+
+import tensorflow_federated as tff
+
+from experiments.common import aggregators
+from experiments.common import baseline_factories
+import tff_autotune_secagg as autotune
+from tff_autotune_secagg.numerics import hadamard
+from tff_autotune_secagg.numerics import quantization
+
+# The largest summed weight that the secure weight sums here can carry, as in
+# `tff.learning.secure_aggregator`.
+_MAX_CLIENT_WEIGHT = float(2**20 - 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+  """What an aggregator must know of the rounds it will serve.
+
+  Attributes:
+    num_clients: Clients in each round.
+    leaf_sizes: Number of values in each tensor of the model update.
+    seed: Seed of the aggregator's shared randomness.
+    weighted: Whether to build a weighted mean, else an unweighted one.
+  """
+
+  num_clients: int
+  leaf_sizes: Tuple[int, ...]
+  seed: int
+  weighted: bool = True
+
+  @property
+  def num_values(self) -> int:
+    """Values in the whole update."""
+    return sum(self.leaf_sizes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+  """An aggregator ready to use.
+
+  Attributes:
+    factory: A weighted or unweighted `tff.aggregators` factory of the mean.
+    bits_per_coordinate: Bits that a client sends for one coordinate of the
+      vector that is on the wire.
+    bytes_per_client: Bytes of the update's payload for one client and round.
+    secure: Whether the server sees nothing of an update but the sum.
+  """
+
+  factory: Any
+  bits_per_coordinate: float
+  bytes_per_client: int
+  secure: bool
+
+
+def _payload_bytes(bits: float, num_coordinates: int) -> int:
+  return math.ceil(bits * num_coordinates / 8)
+
+
+def _secure_weight_sum():
+  return tff.aggregators.SecureSumFactory(
+    upper_bound_threshold=_MAX_CLIENT_WEIGHT, lower_bound_threshold=0.0
+  )
+
+
+def mean_of(sum_factory, weighted: bool):
+  """Wraps a factory of sums into a weighted or unweighted secure mean."""
+  if weighted:
+    return tff.aggregators.MeanFactory(
+      value_sum_factory=sum_factory, weight_sum_factory=_secure_weight_sum()
+    )
+  return tff.aggregators.UnweightedMeanFactory(
+    value_sum_factory=sum_factory,
+    count_sum_factory=tff.aggregators.SecureSumFactory(
+      upper_bound_threshold=1, lower_bound_threshold=0
+    ),
+  )
+
+
+class TooFewBitsError(ValueError):
+  """The bits per coordinate cannot carry the clients of a round."""
+
+
+def _check_bits(name: str, bits: int, num_clients: int, num_levels: int):
+  """Raises TooFewBitsError if clients of `num_levels` each do not fit."""
+  least = quantization.num_bits(num_levels * num_clients)
+  if bits < least:
+    raise TooFewBitsError(
+      f'`bits` of the aggregator {name!r} must be at least {least} for '
+      f'{num_clients} clients per round, found {bits}.'
+    )
+
+
+def _plain_mean(info: Round) -> Built:
+  factory = (
+    tff.aggregators.MeanFactory()
+    if info.weighted
+    else tff.aggregators.UnweightedMeanFactory()
+  )
+  return Built(factory, 32, _payload_bytes(32, info.num_values), secure=False)
+
+
+def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
+  _check_bits('fixed_range', bits, info.num_clients, num_levels=2)
+  # The most levels for which sums of all clients still fit into `bits`.
+  num_levels = 2**bits // info.num_clients
+  bits = quantization.num_bits(info.num_clients * num_levels)
+  factory = baseline_factories.FixedRangeSumFactory(
+    clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
+  )
+  num_coordinates = info.num_values
+  if rotate:
+    factory, num_coordinates = _rotated(factory, info)
+  factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
+  return Built(
+    factory, bits, _payload_bytes(bits, num_coordinates), secure=True
+  )
+
+
+def _rotated(inner_factory, info: Round):
+  """Rotates before `inner_factory`; also returns the padded size."""
+  return (
+    autotune.HadamardRotationFactory(inner_factory, seed=info.seed),
+    hadamard.padded_dim(info.num_values),
+  )
+
+
+def _secure_aggregator(info: Round, zeroing, clipping) -> Built:
+  factory = tff.learning.secure_aggregator(
+    zeroing=zeroing, clipping=clipping, weighted=info.weighted
+  )
+  # Each client's integers have 32 bits, so the masked sum needs room for all.
+  bits = 32 + quantization.num_bits(info.num_clients)
+  return Built(
+    factory, bits, _payload_bytes(bits, info.num_values), secure=True
+  )
+
+
+# What `tff.learning.compression_aggregator` does to tensors: those with more
+# values than this take so many bits, smaller ones stay 32-bit floats.
+_COMPRESSION_THRESHOLD = 20000
+_COMPRESSION_BITS = 8
+
+
+def _compression_aggregator(info: Round, zeroing, clipping) -> Built:
+  factory = tff.learning.compression_aggregator(
+    zeroing=zeroing, clipping=clipping, weighted=info.weighted
+  )
+  total = sum(
+    size * (_COMPRESSION_BITS if size > _COMPRESSION_THRESHOLD else 32)
+    for size in info.leaf_sizes
+  )
+  return Built(
+    factory, total / info.num_values, math.ceil(total / 8), secure=False
+  )
+
+
+def _allow_deep_computations():
+  """Lifts the limit of 100 nested messages on protocol buffers.
+
+  `tff.learning.ddp_secure_aggregator` inside federated averaging nests deeper,
+  and TFF then fails with "Error parsing message" and nothing else.
+  """
+  try:
+    from google._upb import _message  # The switch has no public name.
+  except ImportError:
+    return  # Another implementation of protocol buffers, without the limit.
+  _message.SetAllowOversizeProtos(True)
+
+
+def _ddp_secure_aggregator(
+  info: Round, bits, zeroing, noise_multiplier
+) -> Built:
+  _check_bits('ddp_secure_aggregator', bits, info.num_clients, num_levels=1)
+  _allow_deep_computations()
+  factory = tff.learning.ddp_secure_aggregator(
+    noise_multiplier=noise_multiplier,
+    expected_clients_per_round=info.num_clients,
+    bits=bits,
+    zeroing=zeroing,
+  )
+  # One rotation of the whole update, padded to a power of two.
+  padded = 2 ** (info.num_values - 1).bit_length()
+  return Built(factory, bits, _payload_bytes(bits, padded), secure=True)
+
+
+def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
+  of = tff.aggregators.DifferentiallyPrivateFactory
+  if clip_norm is None:
+    # The first clip norm, its steps and the noise of the clients' bits are as
+    # in `distributed_dp`.
+    factory = of.gaussian_adaptive(
+      noise_multiplier,
+      info.num_clients,
+      initial_l2_norm_clip=0.1,
+      clipped_count_stddev=max(info.num_clients / 20, 2 * noise_multiplier),
+    )
+  else:
+    factory = of.gaussian_fixed(noise_multiplier, info.num_clients, clip_norm)
+  return Built(factory, 32, _payload_bytes(32, info.num_values), secure=False)
+
+
+def _distributed_dp(
+  info: Round, noise_multiplier, min_clients, clip_norm, modulus
+) -> Built:
+  noise = dict(
+    noise_multiplier=noise_multiplier,
+    min_clients=min_clients or info.num_clients,
+  )
+  if modulus is None:
+    modulus = autotune.plan_distributed_dp_modulus(
+      num_clients=info.num_clients, dim=info.num_values, **noise
+    )
+  factory = autotune.distributed_dp_aggregator(
+    l2_norm_clip=clip_norm, modulus=modulus, seed=info.seed, **noise
+  )
+  bits = quantization.num_bits(modulus)
+  # A coordinate for the clip bit, if the norm adapts.
+  dim = max(info.num_values + (clip_norm is None), autotune.aggregators.MIN_DIM)
+  num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
+  return Built(factory, bits, num_bytes, secure=True)
+
+
+def _rotated_quantization(info: Round, bits) -> Built:
+  factory, padded = _rotated(
+    baseline_factories.LocallyQuantizedSumFactory(num_levels=2**bits), info
+  )
+  factory = tff.aggregators.concat_factory(factory)
+  factory = (
+    tff.aggregators.MeanFactory(factory)
+    if info.weighted
+    else tff.aggregators.UnweightedMeanFactory(factory)
+  )
+  # And the two ends of the client's range.
+  return Built(factory, bits, _payload_bytes(bits, padded) + 8, secure=False)
+
+
+def _kashin(info: Round, modulus, wrap_probability) -> Built:
+  factory = baseline_factories.KashinFactory(
+    autotune.QuantizeModFactory(
+      autotune.ExactModularSumFactory(modulus=modulus),
+      tuner=autotune.WrappedNormalTuner(
+        modulus=modulus, wrap_probability=wrap_probability
+      ),
+    ),
+    seed=info.seed,
+  )
+  factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
+  bits = quantization.num_bits(modulus)
+  return Built(
+    factory,
+    bits,
+    _payload_bytes(
+      bits,
+      baseline_factories.KashinFactory.num_coefficients(info.num_values),
+    ),
+    secure=True,
+  )
+
+
+def _autotuned(
+  info: Round,
+  modulus,
+  wrap_probability,
+  rounding,
+  decoding,
+  zeroing,
+  num_rotations,
+) -> Built:
+  factory = autotune.autotuned_secure_aggregator(
+    modulus=modulus,
+    wrap_probability=wrap_probability,
+    rounding=autotune.Rounding(rounding),
+    decoding=autotune.Decoding(decoding),
+    zeroing=zeroing,
+    num_rotations=num_rotations,
+    weighted=info.weighted,
+    seed=info.seed,
+  )
+  bits = quantization.num_bits(modulus)
+  dim = max(info.num_values, autotune.aggregators.MIN_DIM)
+  num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
+  return Built(factory, bits, num_bytes, secure=True)
+
+
+# By the names of the functions, so that no name is without one.
+_BUILDERS: Dict[str, Callable[..., Built]] = {
+  name: globals()[f'_{name}'] for name in aggregators.NAMES
+}
+
+
+def build(text: str, round_info: Round) -> Built:
+  """Builds an aggregator.
+
+  Args:
+    text: As `aggregators.parse` reads it.
+    round_info: The rounds that it will serve.
+
+  Returns:
+    The aggregator.
+
+  Raises:
+    TooFewBitsError: The bits cannot carry the clients of a round.
+    ValueError: The text or a setting is wrong.
+  """
+  scheme = aggregators.parse(text)
+  return _BUILDERS[scheme.name](round_info, **scheme.settings)

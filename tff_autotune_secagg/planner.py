@@ -1,0 +1,186 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Prints how many bits and bytes a model and a cohort need, before training.
+
+The command::
+
+    tff-autotune-planner --num_values=1000000 --num_clients=100
+    python -m tff_autotune_secagg.planner --num_clients=1000 --modulus=16
+
+The first is the command as pip installs it, the second the same in a checkout.
+With `--modulus`, says whether that one would do; the exit status is 1 if not.
+"""
+
+from collections.abc import Sequence
+import math
+import sys
+from typing import Any, Dict, List
+
+from absl import app
+from absl import flags
+
+from tff_autotune_secagg import aggregators
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics import hadamard
+from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics import modulus_problems
+from tff_autotune_secagg.numerics import quantization
+
+Row = Dict[str, Any]
+
+# What is not known of ln of the next sum's size in trainings, see
+# docs/how_many_bits.md.
+_EVEN, _UNEVEN = 0.04, 0.4
+
+
+def rows(
+  num_values: int,
+  num_clients: int,
+  target_nmses: Sequence[float],
+  rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+) -> List[Row]:
+  """Returns what each target error costs.
+
+  Args:
+    num_values: model size, at least 1.
+    num_clients: clients summed in a round, at least 1.
+    target_nmses: errors over the energy of the sum, in (0, 1).
+    rounding: the clients' `Rounding`.
+
+  Returns:
+    For each target: `target_nmse`, `modulus`, `bits`, `predicted_nmse`,
+    `wrap_probability`, `nmse_of_even_clients` and `nmse_of_uneven_clients`
+    (predicted for sums whose sizes are uncertain by e^0.04, as those of i.i.d.
+    clients, and e^0.4), `bytes_per_client` (payload for one client and round),
+    `bytes_as_floats` (32 bits for each value), `share_of_floats`, and
+    `bits_without_wrapping` with `bytes_without_wrapping`: of modulus
+    num_clients * kappa, where kappa is what one client alone needs for that
+    error, so that no sum can leave the range.
+
+  Raises:
+    ValueError: a target is out of reach, or an argument out of range.
+  """
+  width = hadamard.padded_dim(max(num_values, aggregators.MIN_DIM))
+  found = []
+  for target in target_nmses:
+    modulus = planning.plan_modulus(num_clients, target, rounding=rounding)
+    options = dict(num_clients=num_clients, modulus=modulus, rounding=rounding)
+    alone = planning.plan_modulus(1, target, rounding=rounding)
+    bits = quantization.num_bits(modulus)
+    more_bits = quantization.num_bits(num_clients * alone)
+    found.append(
+      dict(
+        target_nmse=target,
+        modulus=modulus,
+        bits=bits,
+        predicted_nmse=planning.predicted_nmse(**options),
+        wrap_probability=planning.optimal_wrap_probability(**options),
+        nmse_of_even_clients=planning.predicted_nmse(
+          size_uncertainty=_EVEN, **options
+        ),
+        nmse_of_uneven_clients=planning.predicted_nmse(
+          size_uncertainty=_UNEVEN, **options
+        ),
+        bytes_per_client=math.ceil(width * bits / 8),
+        bytes_as_floats=4 * num_values,
+        share_of_floats=math.ceil(width * bits / 8) / (4 * num_values),
+        bits_without_wrapping=more_bits,
+        bytes_without_wrapping=math.ceil(width * more_bits / 8),
+      )
+    )
+  return found
+
+
+def smallest_modulus(
+  num_clients: int,
+  rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+) -> int:
+  """Returns the smallest power of two that is not refused for a cohort."""
+  return planning.plan_modulus(
+    num_clients, modulus_problems.MAX_PREDICTED_NMSE, rounding=rounding
+  )
+
+
+def format_table(found: Sequence[Row]) -> str:
+  """Returns rows as text; bytes are for one client and round."""
+  lines = [
+    'target    bits  modulus     predicted  even       uneven     wrap      '
+    ' bytes         share of   bits, bytes with',
+    'NMSE                        NMSE       clients    clients    prob.     '
+    '               32 bits    modulus n * kappa',
+  ]
+  for row in found:
+    lines.append(
+      f'{row["target_nmse"]:<9g} {row["bits"]:<5d} {row["modulus"]:<11d}'
+      f' {row["predicted_nmse"]:<10.2g} {row["nmse_of_even_clients"]:<10.2g}'
+      f' {row["nmse_of_uneven_clients"]:<10.2g}'
+      f' {row["wrap_probability"]:<10.1g}'
+      f' {row["bytes_per_client"]:<13,d} {row["share_of_floats"]:<10.1%}'
+      f' {row["bits_without_wrapping"]:<5d} {row["bytes_without_wrapping"]:,d}'
+    )
+  return '\n'.join(lines)
+
+
+def define_flags() -> None:
+  """Defines the flags of `main`."""
+  flags.DEFINE_integer('num_values', 10**6, 'Size of the model.', lower_bound=1)
+  flags.DEFINE_integer('num_clients', 10, 'Clients in a round.', lower_bound=1)
+  flags.DEFINE_list(
+    'targets',
+    ['0.3', '0.1', '0.03', '0.01', '0.001', '0.0001'],
+    'Errors (NMSE), each between 0 and 1.',
+  )
+  flags.DEFINE_bool('dither', False, 'Subtractive dither for the rounding.')
+  flags.DEFINE_integer('modulus', None, 'A modulus to judge.')
+
+
+def main(argv: Sequence[str]) -> None:
+  """Prints what the flags ask for; exits with 1 if an argument will not do."""
+  try:
+    if len(argv) > 1:
+      raise ValueError(
+        f'Arguments must be flags like --name=value, found {argv[1]!r}.'
+      )
+    _print(flags.FLAGS)
+  except ValueError as error:
+    print(error, file=sys.stderr)
+    sys.exit(1)
+
+
+def _print(values):
+  num_clients = values.num_clients
+  rounding = (
+    modes.Rounding.DITHER if values.dither else modes.Rounding.STOCHASTIC
+  )
+  targets = [_target(text) for text in values.targets]
+  print(f'{values.num_values:,d} values, {num_clients:,d} clients')
+  print(format_table(rows(values.num_values, num_clients, targets, rounding)))
+  smallest = smallest_modulus(num_clients, rounding)
+  print(f'Smallest modulus that works at all: {smallest}')
+  if values.modulus is None:
+    return
+  options = dict(
+    modulus=values.modulus, num_clients=num_clients, rounding=rounding
+  )
+  aggregators.AutotunedSecureSumFactory(**options)  # Refuses it if too small.
+  error = planning.predicted_nmse(**options)
+  print(f'Modulus {values.modulus}: predicted NMSE {error:.2g}')
+
+
+def _target(text: str) -> float:
+  try:
+    return float(text)
+  except ValueError:
+    raise ValueError(
+      f'`targets` must be numbers, separated by commas, found {text!r}.'
+    ) from None
+
+
+def run() -> None:
+  """The command `tff-autotune-planner`."""
+  define_flags()
+  app.run(main)
+
+
+if __name__ == '__main__':
+  run()
