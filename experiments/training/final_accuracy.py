@@ -16,7 +16,7 @@ from experiments.common import tables
 Row = Mapping[str, Any]
 
 REFERENCE = 'plain_mean'
-_LAST_PART = 1 / 6
+LAST_PART = 1 / 6
 
 
 def percent(row: Row) -> Optional[float]:
@@ -36,7 +36,7 @@ def _mean_accuracy(
   return _mean([percent(row) for row in rows if after < row['round'] <= until])
 
 
-def _runs(rows: Sequence[Row]) -> List[Dict[str, Any]]:
+def _runs(rows: Sequence[Row], last_part: float) -> List[Dict[str, Any]]:
   """For each run its last evaluated row, final accuracy in percent and rise."""
   evaluated = collections.OrderedDict()
   for row in rows:
@@ -46,7 +46,7 @@ def _runs(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   for members in evaluated.values():
     last = max(members, key=lambda row: row['round'])
     end = last['round']
-    middle, start = end * (1 - _LAST_PART), end * (1 - 2 * _LAST_PART)
+    middle, start = end * (1 - last_part), end * (1 - 2 * last_part)
     accuracy = _mean_accuracy(members, middle, end)
     before = _mean_accuracy(members, start, middle)
     rise = None if before is None else accuracy - before
@@ -54,26 +54,29 @@ def _runs(rows: Sequence[Row]) -> List[Dict[str, Any]]:
   return runs
 
 
-def by_aggregator(rows: Sequence[Row]) -> List[Dict[str, Any]]:
+def by_aggregator(
+  rows: Sequence[Row], last_part: float = LAST_PART
+) -> List[Dict[str, Any]]:
   """The final accuracy of every aggregator, over its repeats.
 
-  It is the mean over the evaluations in the last sixth of a run's rounds: one
+  It is the mean over the evaluations in the last part of a run's rounds: one
   round's accuracy scatters more than most aggregators differ.
 
   Args:
     rows: Joined round rows of one experiment.
+    last_part: share of the rounds, in (0, 1]; 1 is the mean of all evaluations.
 
   Returns:
     For each aggregator a dict of `aggregator`, `bits_per_coordinate`,
     `bytes_per_client`, `mean` and `interval` (half width) of the accuracy in
-    percent, `rise` (the mean minus that over the sixth before, which is small
+    percent, `rise` (the mean minus that over the part before, which is small
     once training has settled; None if nothing was evaluated there), `repeats`
     and `rounds` (the fewest of a run). If there are runs of
     `REFERENCE`, also `difference` and `difference_interval`: accuracy minus
     that of the reference with the same seed, which had the same clients and
     initial weights; None without such a pair.
   """
-  runs = _runs(rows)
+  runs = _runs(rows, last_part)
   reference = {
     run['row']['config']['seed']: run['accuracy']
     for run in runs

@@ -158,7 +158,7 @@ class SmokeTest(absltest.TestCase):
       '--quiet',
       f'--output_dir={folder}',
       '--vectors=dense,recorded',
-      '--bits=2,8',
+      '--bits=8',
       '--aggregator=fixed_range:bits={bits},clip_range={max}',
     )
     self.assertEqual(binary_runner.run_main(run_mean_estimation, *arguments), 0)

@@ -33,6 +33,10 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertAlmostEqual(found['rise'], 10.0)
     self.assertEqual((found['rounds'], found['repeats']), (12, 1))
     self.assertIsNone(found['difference'])
+    (found,) = final_accuracy.by_aggregator(_run('a', 1, accuracies), 1.0)
+    evaluated = [100 * share for share in accuracies if share is not None]
+    self.assertAlmostEqual(found['mean'], sum(evaluated) / len(evaluated))
+    self.assertIsNone(found['rise'])
 
   def test_differences_are_taken_within_a_seed(self):
     rows = []
