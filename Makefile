@@ -48,8 +48,11 @@ figures: env ## Draw experiments/*/figures/ anew from the committed results
 	    --flagfile=$$flags || exit 1; \
 	done
 
-docs: env ## Write the API reference into build/docs/
-	@.venv/bin/python -m tools.build_docs build/docs
+docs: env ## Build the documentation site into build/docs/
+	@rm -rf build/docs
+	@.venv/bin/python -m sphinx -c docs -d build/doctrees -W --keep-going -q -E \
+	  . build/docs
+	@echo 'Wrote build/docs/index.html'
 
 build-file: env ## Write the BUILD files anew from the files that are there
 	.venv/bin/python -m tools.write_build

@@ -105,8 +105,8 @@ class PinsTest(absltest.TestCase):
 
   def test_package_metadata(self):
     self.assertIn(
-      f"'tensorflow-federated=={_tff_version.TFF_VERSION}',",
-      (_PROJECT / 'setup.py').read_text(),
+      f'"tensorflow-federated=={_tff_version.TFF_VERSION}",\n',
+      (_PROJECT / 'pyproject.toml').read_text(),
     )
 
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Autotuned, communication-efficient secure aggregation for TFF.
 
+What happens to a client's value::
+
     value (any structure of float tensors)
       | FlattenFactory             one vector
       | HadamardRotationFactory    coordinates look normal
@@ -12,7 +14,7 @@
 `autotuned_secure_aggregator()` is the whole of it, ready for
 `model_aggregator=` of `tff.learning.algorithms.build_weighted_fed_avg`.
 
-Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131):
+Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131)::
 
     modulus            k      residues are 0 .. k - 1
     bin_size           b      units of the coordinates per bin

@@ -34,25 +34,31 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
   so far, and from nothing else. The first round, and every round after one
   whose sum was unreadable, uses a ladder of bin sizes over 13 decades instead.
 
-  Types: `value_type` is any structure of float16, bfloat16, float32 and float64
+  Types:
+    `value_type` is any structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.
-  State: that of `HadamardRotationFactory` around `QuantizeModFactory`.
-  Measurements: those of `QuantizeModFactory`.
-  Secure signals: the residues and two counts of clients: those whose update is
-    not 0, and rejected ones.
+  State:
+    That of `HadamardRotationFactory` around `QuantizeModFactory`.
+  Measurements:
+    Those of `QuantizeModFactory`.
+  Secure signals:
+    The residues and two counts of clients: those whose update is not 0, and
+    rejected ones.
 
-  Guarantees: with the default decoding the expected squared error of a round
-    is at most the squared norm of the true sum, in every round in which the
-    coordinates of the rotated sum are normal; with the tuned bin size it is
-    about `predicted_nmse` times it. A client with a coordinate
-    that is not finite adds nothing and is counted. The bin size is always
-    finite and positive.
-  Limits: a sum with a standard deviation below 1e-9 or above 1e4 takes up to
-    four rounds to be found, as far as float32 reaches. A sum of a few nonzero
+  Guarantees:
+    With the default decoding the expected squared error of a round is at most
+    the squared norm of the true sum, in every round in which the coordinates of
+    the rotated sum are normal; with the tuned bin size it is about
+    `predicted_nmse` times it. A client with a coordinate that is not finite
+    adds nothing and is counted. The bin size is always finite and positive.
+  Limits:
+    A sum with a standard deviation below 1e-9 or above 1e4 takes up to four
+    rounds to be found, as far as float32 reaches. A sum of a few nonzero
     coordinates is not normal after one rotation; see `num_rotations`. Values of
     fewer than 1024 coordinates cost as much as 1024.
 
-  Reference: Bonawitz et al. (2019, arXiv:1912.00131).
+  Reference:
+    Bonawitz et al. (2019, arXiv:1912.00131).
   """
 
   @_checks.names_modulus
@@ -177,13 +183,14 @@ def autotuned_secure_aggregator(
   Takes the place of `tff.learning.secure_aggregator`: 8 bits per coordinate by
   default, whatever the number of clients, and no range to adapt.
 
-  Secure signals: `AutotunedSecureSumFactory` and the mean around it send masked
-  sums only: residues, the weight, and counts of contributing and rejected
-  clients. `zeroing` adds whether the client's largest coordinate is below a
-  quantile estimate, and whether the client was zeroed; `clipping` adds whether
-  its norm is below another estimate, and whether it was clipped. All of them
-  are secure sums; with each of the latter TFF also counts the clients that sent
-  it and those out of its range, who are none.
+  Secure signals:
+    `AutotunedSecureSumFactory` and the mean around it send masked sums only:
+    residues, the weight, and counts of contributing and rejected clients.
+    `zeroing` adds whether the client's largest coordinate is below a quantile
+    estimate, and whether the client was zeroed; `clipping` adds whether its
+    norm is below another estimate, and whether it was clipped. All of them are
+    secure sums; with each of the latter TFF also counts the clients that sent
+    it and those out of its range, who are none.
 
   Args:
     modulus: int in 2 .. 2**30; its logarithm is the bits per coordinate.

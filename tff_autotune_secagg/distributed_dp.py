@@ -44,38 +44,44 @@ def distributed_dp_aggregator(
   Takes the place of `tff.learning.ddp_secure_aggregator` as
   `model_aggregator=` of `build_unweighted_fed_avg`.
 
-  At clients: the update is flattened, clipped, joined by the bit "my norm is at
-    most the clip norm" if that adapts, and rotated. It is rounded to a fine
-    grid, on which its norm is checked exactly. Integers are drawn from the
-    discrete Gaussian of 1.4 bins around every coordinate and reduced modulo
-    `modulus`. A client whose update is 0 or not finite sends noise around 0.
-  At server: the sum is read around 0, divided by the number of clients and
-    rotated back.
-  Types: `value_type` is a structure of float16, bfloat16, float32 and float64
+  At clients:
+    The update is flattened, clipped, joined by the bit "my norm is at most the
+    clip norm" if that adapts, and rotated. It is rounded to a fine grid, on
+    which its norm is checked exactly. Integers are drawn from the discrete
+    Gaussian of 1.4 bins around every coordinate and reduced modulo `modulus`. A
+    client whose update is 0 or not finite sends noise around 0.
+  At server:
+    The sum is read around 0, divided by the number of clients and rotated back.
+  Types:
+    `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.
-  State: `settings`, `clip_norm` (float32, units of values) and `inner`.
-  Measurements, none of which depends on anything but the noised sums and the
-    number of clients: `clip_norm` of the round; `noise_stddev`, that of a
-    coordinate of the sum of `min_clients` updates, units of values;
-    `share_within_clip_norm` (if the clip norm adapts), an estimate with noise;
-    `num_clients`; `refused`, whether they were fewer than `min_clients`;
-    `wrap_probability` of a coordinate; `smallest_modulus` that would have done;
-    `noise_to_signal`, squared norm of the noise over that of the sum;
-    `alignment`, norm of the sum over that of as many parallel updates of full
-    length; `bits_per_coordinate` and `bytes_per_client`. In a refused round
-    those read from the sum are 0.
-  Secure signals: the residues, and a 1 of every client, whatever its update.
+  State:
+    `settings`, `clip_norm` (float32, units of values) and `inner`.
+  Measurements:
+    None of them depends on anything but the noised sums and the number of
+    clients: `clip_norm` of the round; `noise_stddev`, that of a coordinate of
+    the sum of `min_clients` updates, units of values; `share_within_clip_norm`
+    (if the clip norm adapts), an estimate with noise; `num_clients`; `refused`,
+    whether they were fewer than `min_clients`; `wrap_probability` of a
+    coordinate; `smallest_modulus` that would have done; `noise_to_signal`,
+    squared norm of the noise over that of the sum; `alignment`, norm of the sum
+    over that of as many parallel updates of full length; `bits_per_coordinate`
+    and `bytes_per_client`. In a refused round those read from the sum are 0.
+  Secure signals:
+    The residues, and a 1 of every client, whatever its update.
 
-  Guarantees: for neighbours of which one has some client's update replaced by
-    0, rounds have the epsilon of `distributed_dp_epsilon`, given `min_clients`
-    honest clients in each sum that is released. No state and no clip norm that
-    a client is told weakens that. A round of fewer clients gives zeros and
-    leaves the clip norm as it is.
-  Limits: who takes part is public, and how often a client takes part must be
-    bounded by whoever selects it. Participants that collude with the server
-    count as participants here, so that the secure aggregation itself must
-    refuse sums below its threshold. Federated averaging's own metrics, such as
-    the training loss, are exact sums outside of this.
+  Guarantees:
+    For neighbours of which one has some client's update replaced by 0, rounds
+    have the epsilon of `distributed_dp_epsilon`, given `min_clients` honest
+    clients in each sum that is released. No state and no clip norm that a
+    client is told weakens that. A round of fewer clients gives zeros and leaves
+    the clip norm as it is.
+  Limits:
+    Who takes part is public, and how often a client takes part must be bounded
+    by whoever selects it. Participants that collude with the server count as
+    participants here, so that the secure aggregation itself must refuse sums
+    below its threshold. Federated averaging's own metrics, such as the training
+    loss, are exact sums outside of this.
 
   Args:
     noise_multiplier: z, 1e-4 to 1000: the noise of a sum has a standard
@@ -107,8 +113,9 @@ def distributed_dp_aggregator(
       `client_seed_fn` is called by `create`, which raises if it returns
       something else.
 
-  References: Andrew et al. (2021, arXiv:1905.03871); Kairouz, Liu and Steinke
-  (2021, arXiv:2102.06387); Peikert (2010, CRYPTO).
+  References:
+    Andrew et al. (2021, arXiv:1905.03871); Kairouz, Liu and Steinke (2021,
+    arXiv:2102.06387); Peikert (2010, CRYPTO).
   """
   noise_multiplier, min_clients = _check_noise(noise_multiplier, min_clients)
   if l2_norm_clip is not None:
@@ -178,11 +185,12 @@ def distributed_dp_event(
 ) -> dp_accounting.DpEvent:
   """Returns the Gaussian mechanisms that rounds are a post-processing of.
 
-  Limits: up to small terms that no event can express, as they multiply
-  probabilities: T D tau in epsilon and T D tau / 2 in the logarithm of delta,
-  and the errors of the sampler's table. `distributed_dp_epsilon` adds them to
-  what an accountant says. For 5 to 10,000 clients and a million values T D tau
-  is at most 1.4e-6 T.
+  Limits:
+    Up to small terms that no event can express, as they multiply probabilities:
+    T D tau in epsilon and T D tau / 2 in the logarithm of delta, and the errors
+    of the sampler's table. `distributed_dp_epsilon` adds them to what an
+    accountant says. For 5 to 10,000 clients and a million values T D tau is at
+    most 1.4e-6 T.
 
   Args:
     noise_multiplier: as in `distributed_dp_aggregator`.

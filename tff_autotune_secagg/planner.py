@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints how many bits and bytes a model and a cohort need, before training.
 
+The command::
+
     tff-autotune-planner --num_values=1000000 --num_clients=100
     python -m tff_autotune_secagg.planner --num_clients=1000 --modulus=16
 

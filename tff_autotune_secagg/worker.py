@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a worker for `simulation.set_remote_context` on this machine.
 
+The command::
+
     python -m tff_autotune_secagg.worker --port=8000
 
 Serves until it is ended by Ctrl-C or SIGTERM. A port that another program

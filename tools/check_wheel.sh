@@ -36,12 +36,12 @@ fi
 cd "$work/checkout"
 "$pinned_python" -m build --no-isolation --outdir "$work/dist" \
   >"$work/build.log" || { cat "$work/build.log"; exit 1; }
+# --ignore-installed: the pinned environment's checkout is no wheel.
 "$pinned_python" -m pip --python "$env_python" install --no-deps --quiet \
-  --disable-pip-version-check "$work"/dist/*.whl
+  --ignore-installed --disable-pip-version-check "$work"/dist/*.whl
 
 # The tests look for files of the project, so they run in a checkout; but the
 # package that they find in it is the one that was installed.
-rm -rf build ./*.egg-info
 find tff_autotune_secagg -type f ! -name BUILD -delete
 cp -R "$work"/env/lib/python3*/site-packages/tff_autotune_secagg .
 "$env_python" -m pytest -n auto --maxprocesses=8 --dist=loadfile \

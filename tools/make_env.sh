@@ -65,11 +65,9 @@ fi
 # --no-deps: TFF's own pins cannot be met (overrides.txt), and the list is
 # complete. Where nobody watches, only what goes wrong is worth a line.
 if [ -t 1 ]; then quiet=; else quiet=--quiet; fi
-"$@" install --disable-pip-version-check --no-input --no-deps $quiet \
-  -r requirements.txt
-
-# The checkout itself, found from any folder: four levels above site-packages.
-echo '../../../..' >"$(.venv/bin/python -c \
-  'import sysconfig; print(sysconfig.get_path("purelib"))')/checkout.pth"
+set -- "$@" install --disable-pip-version-check --no-input --no-deps $quiet
+"$@" -r requirements.txt
+# The checkout itself, found from any folder. The list holds what builds it.
+"$@" --no-build-isolation --editable .
 
 printf '%s\n%s\n' "$lock_sum" "$version" >"$stamp"

@@ -17,6 +17,8 @@ a process that is just being started has no environment for some milliseconds.
 The exit status is the command's; 128 + n if a signal n ended the command or
 this process; 124 if the limit was reached; 1 if a process could not be ended.
 Needs nothing but the standard library, as it runs before anything is installed.
+(psutil could list the children, but it makes no reaper: it loses those whose
+parent has ended, which are the ones that matter here.)
 """
 
 import argparse

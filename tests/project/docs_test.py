@@ -5,7 +5,6 @@
 import ast
 import builtins
 import functools
-import html
 import importlib
 import json
 import math
@@ -19,10 +18,10 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import tff_autotune_secagg as autotune
-from tools import build_docs
 
 _PROJECT = pathlib.Path(__file__).parents[2]
-_SOURCES = ('tff_autotune_secagg', 'examples', 'experiments', 'tools')
+_PACKAGE = 'tff_autotune_secagg'
+_SOURCES = (_PACKAGE, 'examples', 'experiments', 'tools')
 
 _IN_BACKTICKS = re.compile(r'(?<!`)`([^`\n]+)`(?!`)')
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*')
@@ -333,28 +332,11 @@ class HowManyBitsTest(parameterized.TestCase):
       self._compare('target NMSE', lambda row, column: 3.0)
 
 
-class ApiReferenceTest(absltest.TestCase):
-  def test_is_built_with_a_page_for_each_public_module(self):
-    folder = pathlib.Path(self.create_tempdir().full_path)
-    build_docs.build(folder)
-    for name in build_docs.module_names():
-      page = folder / (name.replace('.', '/') + '.html')
-      self.assertTrue(page.is_file(), name)
-    index = (folder / 'tff_autotune_secagg.html').read_text(encoding='utf-8')
-    for name in autotune.__all__:
-      if not name.startswith('__'):
-        self.assertIn(name, index)
-    for page in folder.glob('**/*.html'):
-      for link in re.findall(r'href="([^"#]+)', page.read_text('utf-8')):
-        link = html.unescape(link)
-        is_script = '${' in link  # Filled in by the search box.
-        if not is_script and not urllib.parse.urlsplit(link).scheme:
-          self.assertTrue((page.parent / link).exists(), f'{page.name}: {link}')
-
-  def test_docstrings_name_what_exists(self):
+class DocstringsTest(absltest.TestCase):
+  def test_name_what_exists(self):
     known = _known_names()
     broken = {}
-    for path in sorted((_PROJECT / build_docs.PACKAGE).rglob('*.py')):
+    for path in sorted((_PROJECT / _PACKAGE).rglob('*.py')):
       for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
           found = _broken_references(ast.get_docstring(node) or '', known)
@@ -364,12 +346,6 @@ class ApiReferenceTest(absltest.TestCase):
             )
             broken[where] = found
     self.assertEmpty(broken)
-
-  def test_sections_become_paragraphs(self):
-    self.assertEqual(
-      build_docs.set_out('Sums.\n\nTypes: a float.\nState: empty.\n'),
-      'Sums.\n\n\n**Types.** a float.\n\n**State.** empty.\n',
-    )
 
 
 class CheckerTest(parameterized.TestCase):

@@ -12,6 +12,31 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import pytest
 
+# Builds what stands for the checkout, as Hatchling does in a true environment.
+_BUILD_BACKEND = """
+import os, zipfile
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+  info = 'checkout-0.dist-info'
+  name = 'checkout-0-py3-none-any.whl'
+  with zipfile.ZipFile(os.path.join(folder, name), 'w') as wheel:
+    wheel.writestr('checkout.pth', os.getcwd())
+    wheel.writestr(
+      f'{info}/METADATA', 'Metadata-Version: 2.1\\nName: checkout\\nVersion: 0'
+    )
+    wheel.writestr(
+      f'{info}/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true'
+    )
+    wheel.writestr(f'{info}/RECORD', '')
+  return name
+"""
+_PYPROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+
 _PROJECT = pathlib.Path(__file__).parents[2]
 _SUPPORTED = (
   'tff_autotune_secagg runs on Linux (x86-64 with AVX, glibc 2.31 or newer) '
@@ -29,6 +54,8 @@ class _MakeTestCase(parameterized.TestCase):
     self._commands.mkdir()
     shutil.copytree(_PROJECT / 'tools', self._folder / 'tools')
     shutil.copy(_PROJECT / 'Makefile', self._folder / 'Makefile')
+    (self._folder / 'backend.py').write_text(_BUILD_BACKEND)
+    (self._folder / 'pyproject.toml').write_text(_PYPROJECT)
     self._write_lock('# Empty.\n')
 
   def _write_lock(self, text: str) -> None:

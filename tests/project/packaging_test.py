@@ -6,12 +6,15 @@ import ast
 import email
 import importlib.util
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import tempfile
+import venv
 import zipfile
 
 from absl.testing import absltest
@@ -37,7 +40,7 @@ class PackagingTest(absltest.TestCase):
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
-    # In a copy: setuptools leaves folders beside setup.py.
+    # In a copy, which has none of the repository's other files.
     folder = pathlib.Path(absltest.get_default_test_tmpdir()) / 'packaging'
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(
@@ -45,7 +48,7 @@ class PackagingTest(absltest.TestCase):
       folder / 'tff_autotune_secagg',
       ignore=shutil.ignore_patterns('__pycache__'),
     )
-    for name in ('LICENSE', 'README.md', 'pyproject.toml', 'setup.py'):
+    for name in ('LICENSE', 'README.md', 'pyproject.toml'):
       shutil.copy(_PROJECT / name, folder / name)
     cls.addClassCleanup(shutil.rmtree, folder)
     process = subprocess.run(
@@ -111,18 +114,13 @@ class PackagingTest(absltest.TestCase):
       self.assertStartsWith(file, self._wheel_folder)
 
   def test_wheel_and_sdist_hold_the_license(self):
-    # Setuptools from 77 on puts it into a folder `licenses`.
-    self.assertIn(
-      f'{_NAME}.dist-info/LICENSE',
-      {name.replace('/licenses/', '/') for name in self._wheel_names},
-    )
+    self.assertIn(f'{_NAME}.dist-info/licenses/LICENSE', self._wheel_names)
     self.assertIn(f'{_NAME}/LICENSE', self._sdist_names)
 
   def test_sdist_holds_what_the_wheel_is_built_from(self):
     for name in (
       'README.md',
       'pyproject.toml',
-      'setup.py',
       'tff_autotune_secagg/_version.py',
       'tff_autotune_secagg/py.typed',
     ):
@@ -134,13 +132,26 @@ class PackagingTest(absltest.TestCase):
     self.assertEqual(
       set(self._metadata['Requires-Python'].split(',')), {'>=3.9', '<3.12'}
     )
-    self.assertEqual(self._metadata['License'], 'Apache-2.0')
+    self.assertEqual(self._metadata['License-Expression'], 'Apache-2.0')
     self.assertIn(
       f'tensorflow-federated=={_tff_version.TFF_VERSION}',
       self._metadata.get_all('Requires-Dist'),
     )
+
+  def test_description_is_the_readme_with_links_that_lead_out(self):
+    urls = dict(
+      url.split(', ') for url in self._metadata.get_all('Project-URL')
+    )
+    for name in ('Documentation', 'Changelog', 'Issues'):
+      self.assertStartsWith(urls[name], urls['Source'] + '/')
+    description = self._metadata.get_payload(decode=True).decode('utf-8')
+    for target in re.findall(r'\]\((?!#)([^)]*)\)', description):
+      self.assertStartsWith(target, 'https://')
+    # Without the address it is the README again, of which another test follows
+    # the links.
+    address = re.escape(urls['Source']) + '/(?:blob|raw)/main/'
     self.assertEqual(
-      self._metadata.get_payload(decode=True).decode('utf-8'),
+      re.sub(rf'\]\({address}', '](', description),
       (_PROJECT / 'README.md').read_text(encoding='utf-8'),
     )
 
@@ -158,6 +169,24 @@ class PackagingTest(absltest.TestCase):
     self.assertNotIn('Warning', self._output)
 
 
+class InstallGuideTest(absltest.TestCase):
+  def test_the_check_sees_what_is_installed_and_not_the_checkout(self):
+    guide = (_PROJECT / 'docs' / 'install.md').read_text(encoding='utf-8')
+    checks = re.findall(r"^\.\./my-env/bin/python (.*-c '.*)$", guide, re.M)
+    self.assertLen(checks, 2)
+    folder = pathlib.Path(self.create_tempdir().full_path)
+    venv.create(folder)  # Nothing is installed there.
+    for check in checks:
+      process = subprocess.run(
+        [folder / 'bin' / 'python', *shlex.split(check)],
+        cwd=_PROJECT,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+      )
+      self.assertIn("No module named 'tff_autotune_secagg'", process.stderr)
+
+
 class DependencyTest(absltest.TestCase):
   def test_every_foreign_import_is_required_by_the_package(self):
     distributions = {
@@ -171,8 +200,8 @@ class DependencyTest(absltest.TestCase):
       'tensorflow_model_optimization': 'tensorflow-model-optimization',
       'tree': 'dm-tree',
     }
-    setup = (_PROJECT / 'setup.py').read_text()
-    required = setup.partition('install_requires=')[2].partition(']')[0]
+    project = (_PROJECT / 'pyproject.toml').read_text()
+    required = project.partition('\ndependencies = [')[2].partition(']')[0]
     for path in sorted((_PROJECT / 'tff_autotune_secagg').rglob('*.py')):
       for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -186,7 +215,7 @@ class DependencyTest(absltest.TestCase):
             continue
           with self.subTest(f'{path.name} imports {root}'):
             self.assertIn(root, distributions)
-            self.assertRegex(required, rf"'{distributions[root]}['=]")
+            self.assertRegex(required, rf'"{distributions[root]}["=]')
 
 
 if __name__ == '__main__':

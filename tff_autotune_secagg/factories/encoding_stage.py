@@ -29,23 +29,28 @@ def _tf_style(cls):
 class QuantizeModEncodingStage(tensor_encoding.core.EncodingStageInterface):
   """Encodes a tensor as residues modulo `modulus` of its bins.
 
-  Encoding: coordinates are divided by the bin size, rounded at random to a
-    neighbouring integer and reduced to `0 .. modulus - 1`.
-  Decoding: residues, or sums of them whether reduced or not, are read as the
-    integer nearest to 0 in their class and multiplied by the bin size.
-  Types: float32 tensors of defined shape. The encoded tensor,
-    `ENCODED_VALUES_KEY`, is int32 if `modulus` is a power of two, where an
-    overflow of the sum is a multiple of the modulus, and int64 otherwise.
-  Params: `BIN_SIZE_KEY`, the bin size (float32), for both directions.
-  Randomness: every execution of `encode` draws its own seed from the system's
-    entropy.
+  Encoding:
+    Coordinates are divided by the bin size, rounded at random to a neighbouring
+    integer and reduced to `0 .. modulus - 1`.
+  Decoding:
+    Residues, or sums of them whether reduced or not, are read as the integer
+    nearest to 0 in their class and multiplied by the bin size.
+  Types:
+    Float32 tensors of defined shape. The encoded tensor, `ENCODED_VALUES_KEY`,
+    is int32 if `modulus` is a power of two, where an overflow of the sum is a
+    multiple of the modulus, and int64 otherwise.
+  Params:
+    `BIN_SIZE_KEY`, the bin size (float32), for both directions.
+  Randomness:
+    Every execution of `encode` draws its own seed from the system's entropy.
 
-  Guarantees: encoding commutes with sum, and a decoded sum has mean equal to
-    the sum and variance at most `bin_size**2 / 4` per summand and
-    coordinate, as long as none of the rounded sum leaves half a period,
-    `modulus * bin_size / 2`.
+  Guarantees:
+    Encoding commutes with sum, and a decoded sum has mean equal to the sum and
+    variance at most `bin_size**2 / 4` per summand and coordinate, as long as
+    none of the rounded sum leaves half a period, `modulus * bin_size / 2`.
 
-  Reference: Bonawitz et al. (2019, arXiv:1912.00131).
+  Reference:
+    Bonawitz et al. (2019, arXiv:1912.00131).
   """
 
   ENCODED_VALUES_KEY = 'residues'

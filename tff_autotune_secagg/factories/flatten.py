@@ -17,15 +17,22 @@ class FlattenFactory(chain.ChainedFactory):
   `tff.aggregators.concat_factory` it takes mixed float dtypes, scalars, empty
   tensors and structures without a Python container.
 
-  At clients: leaves are cast to float64 if one of them is float64, else to
-    float32, and concatenated.
-  At server: the inner result is split and cast back.
-  Types: `value_type` is any structure of float16, bfloat16, float32 and float64
+  At clients:
+    Leaves are cast to float64 if one of them is float64, else to float32, and
+    concatenated.
+  At server:
+    The inner result is split and cast back.
+  Types:
+    `value_type` is any structure of float16, bfloat16, float32 and float64
     tensors of defined shape; the result has the same type and containers.
-  State and measurements: those of the inner process.
+  State:
+    That of the inner process.
+  Measurements:
+    Those of the inner process.
 
-  Limits: the cast back rounds, and overflows to infinity, as the dtype does: a
-    sum of float16 leaves above 65,504 is infinite.
+  Limits:
+    The cast back rounds, and overflows to infinity, as the dtype does: a sum of
+    float16 leaves above 65,504 is infinite.
   """
 
   def __init__(

@@ -19,25 +19,32 @@ from tff_autotune_secagg.stages import weigh
 class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
   """Weighted mean with secure sums only.
 
-  At clients: the value is multiplied by the weight. A client is rejected, and
-    adds nothing to either sum, if its weight is negative, not finite, above
-    2**40 or between 0 and 2**-40, or if the squares of the product do not have
-    a finite sum (in float32 for leaves up to float32): a coordinate is not
-    finite, or the norm is above 1.8e19, where a rotation may overflow.
-  At server: the sum of values is divided by the sum of weights; the mean is 0
-    if that is 0.
-  Types: `value_type` is a structure of float16, bfloat16, float32 and float64
+  At clients:
+    The value is multiplied by the weight. A client is rejected, and adds
+    nothing to either sum, if its weight is negative, not finite, above 2**40 or
+    between 0 and 2**-40, or if the squares of the product do not have a finite
+    sum (in float32 for leaves up to float32): a coordinate is not finite, or
+    the norm is above 1.8e19, where a rotation may overflow.
+  At server:
+    The sum of values is divided by the sum of weights; the mean is 0 if that is
+    0.
+  Types:
+    `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors, `weight_type` a float or integer scalar. The inner factory is
     created for the same structure, in float64 for float64 leaves and float32
     otherwise: values times weights of hundreds overflow float16. The result
     type equals `value_type`.
-  State: `value` (that of the inner process).
-  Measurements: `value` (those of the inner process), `weight_sum` (float32) and
+  State:
+    `value` (that of the inner process).
+  Measurements:
+    `value` (those of the inner process), `weight_sum` (float32) and
     `rejected_clients` (int32).
-  Secure signals: beside those of the inner process, the weight (two integers)
-    and whether the client was rejected, by `tff.federated_secure_sum`.
+  Secure signals:
+    Beside those of the inner process, the weight (two integers) and whether the
+    client was rejected, by `tff.federated_secure_sum`.
 
-  Guarantees: the sum of weights is exact to 2**-40 per client.
+  Guarantees:
+    The sum of weights is exact to 2**-40 per client.
   """
 
   def __init__(

@@ -18,14 +18,19 @@ class ExactModularSumFactory(chain.ChainedFactory):
   int32 that is exact for powers of two, where overflow wraps by a multiple of
   the modulus, and wrong for others. They travel as int64.
 
-  At clients: values outside `0 .. modulus - 1` are reduced into it.
-  Types: `value_type` is a structure of int32 and int64 tensors; the result has
-    the same type.
-  State: empty.
-  Measurements: none.
+  At clients:
+    Values outside `0 .. modulus - 1` are reduced into it.
+  Types:
+    `value_type` is a structure of int32 and int64 tensors; the result has the
+    same type.
+  State:
+    Empty.
+  Measurements:
+    None.
 
-  Guarantees: the result is the exact sum modulo `modulus`, in
-    `0 .. modulus - 1`, for up to 2**33 clients.
+  Guarantees:
+    The result is the exact sum modulo `modulus`, in `0 .. modulus - 1`, for up
+    to 2**33 clients.
   """
 
   @_checks.names_modulus

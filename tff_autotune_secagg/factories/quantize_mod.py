@@ -18,22 +18,26 @@ from tff_autotune_secagg.stages import quantize
 class QuantizeModFactory(chain.ChainedFactory):
   """Sums float structures as residues modulo `modulus`.
 
-  At clients: each coordinate is divided by the current bin size, rounded at
-    random to a neighbouring integer and reduced to `0 .. modulus - 1`. A client
-    with a coordinate that is not finite sends zeros and is counted. One whose
+  At clients:
+    Each coordinate is divided by the current bin size, rounded at random to a
+    neighbouring integer and reduced to `0 .. modulus - 1`. A client with a
+    coordinate that is not finite sends zeros and is counted. One whose
     coordinates are all 0 sends zeros, too: it adds no rounding noise and no
     dither.
-  At server: a residue of the inner sum is read as the integer nearest to 0 in
-    its class and multiplied by the same bin size, or decoded to its posterior
-    mean.
-  Types: `value_type` is a structure of float16, bfloat16, float32 and float64
+  At server:
+    A residue of the inner sum is read as the integer nearest to 0 in its class
+    and multiplied by the same bin size, or decoded to its posterior mean.
+  Types:
+    `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors. The inner factory is created for int32 tensors of the same shapes
     and must return their sum modulo `modulus`. The result type equals
     `value_type`.
-  State: `settings`, `seed` (int64 [2]) and `round` for dither, `tuner` (owned
-    by the tuner, opaque here; empty for a fixed bin size) and `inner`.
-  Measurements: `bin_size` (units of the values, the one of this round; of a
-    calibration round the one before), `calibrating`, `blind`, `zero_sum`,
+  State:
+    `settings`, `seed` (int64 [2]) and `round` for dither, `tuner` (owned by the
+    tuner, opaque here; empty for a fixed bin size) and `inner`.
+  Measurements:
+    `bin_size` (units of the values, the one of this round; of a calibration
+    round the one before), `calibrating`, `blind`, `zero_sum`,
     `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root
     mean square of a coordinate of the true sum), `size_forecast` (what the
     tuner took it for) and `size_uncertainty` (standard deviation of the
@@ -41,23 +45,26 @@ class QuantizeModFactory(chain.ChainedFactory):
     share of wrapped coordinates), `predicted_nmse`, `num_clients` (whose update
     is not 0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client`
     (payload of the residues) and `inner`.
-  Randomness: stochastic rounding draws one fresh seed per client and round;
-    leaves of a structure use streams of their own. Dither uses the round's
-    seed.
+  Randomness:
+    Stochastic rounding draws one fresh seed per client and round; leaves of a
+    structure use streams of their own. Dither uses the round's seed.
 
-  Guarantees: with `Decoding.CENTRED` and a fixed bin size the result has mean
-    equal to the sum and variance at most `num_clients * bin_size**2 / 4` per
-    coordinate, if none of the rounded sum leaves half a period. With
+  Guarantees:
+    With `Decoding.CENTRED` and a fixed bin size the result has mean equal to
+    the sum and variance at most `num_clients * bin_size**2 / 4` per coordinate,
+    if none of the rounded sum leaves half a period. With
     `Decoding.POSTERIOR_MEAN` the expected squared error is at most the squared
     norm of the sum, if coordinates are normal around 0, as after a rotation.
-  Limits: a coordinate outside half a period is off by a multiple of
-    `modulus * bin_size`. One of 2**30 bins or more, or of 2**21 periods,
-    in one client is replaced by a random residue.
-  Secure signals: beside the residues, two counts by
-    `tff.federated_secure_sum`: clients whose update is not 0, and rejected
-    ones.
+  Limits:
+    A coordinate outside half a period is off by a multiple of
+    `modulus * bin_size`. One of 2**30 bins or more, or of 2**21 periods, in one
+    client is replaced by a random residue.
+  Secure signals:
+    Beside the residues, two counts by `tff.federated_secure_sum`: clients whose
+    update is not 0, and rejected ones.
 
-  Reference: Bonawitz et al. (2019, arXiv:1912.00131).
+  Reference:
+    Bonawitz et al. (2019, arXiv:1912.00131).
   """
 
   def __init__(

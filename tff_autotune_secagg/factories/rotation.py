@@ -15,29 +15,37 @@ from tff_autotune_secagg.stages import rotate
 class HadamardRotationFactory(chain.ChainedFactory):
   """Rotates every tensor before the inner aggregation, and back after it.
 
-  At clients: each leaf x of d coordinates becomes H D x, a vector of the
-    smallest Hadamard order that is at least d, with random signs D and an
-    orthonormal Hadamard matrix H; `num_rotations` times. Its coordinates then
-    look like samples of a normal of variance |x|^2 / order.
-  At server: the inner result, which must be linear in the clients' vectors, is
-    rotated back and cropped.
-  Types: `value_type` is a structure of float16, bfloat16, float32 and float64
+  At clients:
+    Each leaf x of d coordinates becomes H D x, a vector of the smallest
+    Hadamard order that is at least d, with random signs D and an orthonormal
+    Hadamard matrix H; `num_rotations` times. Its coordinates then look like
+    samples of a normal of variance `|x|^2 / order`.
+  At server:
+    The inner result, which must be linear in the clients' vectors, is rotated
+    back and cropped.
+  Types:
+    `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors. The inner factory is created for the same structure of vectors, in
     float64 for float64 leaves and float32 otherwise. The result type equals
     `value_type`.
-  State: `settings`, `seed` (int64 [2]), `round` (int64, rounds so far) and
-    `inner`.
-  Measurements: those of the inner process.
-  Randomness: the signs of a round come from the stored seed and the round
-    number, so that all clients rotate alike and a restored state continues with
-    the same rotations. The seed is public.
+  State:
+    `settings`, `seed` (int64 [2]), `round` (int64, rounds so far) and `inner`.
+  Measurements:
+    Those of the inner process.
+  Randomness:
+    The signs of a round come from the stored seed and the round number, so that
+    all clients rotate alike and a restored state continues with the same
+    rotations. The seed is public.
 
-  Guarantees: the rotation preserves the norm and is undone exactly up to the
-    rounding of the dtype; the signs are exactly +1 or -1.
-  Limits: after one rotation, a leaf with j equal nonzero coordinates has an
-    excess kurtosis of -2 / j; two rotations make it normal as well.
+  Guarantees:
+    The rotation preserves the norm and is undone exactly up to the rounding of
+    the dtype; the signs are exactly +1 or -1.
+  Limits:
+    After one rotation, a leaf with j equal nonzero coordinates has an excess
+    kurtosis of -2 / j; two rotations make it normal as well.
 
-  References: Ailon and Chazelle (2009); Suresh et al. (2017, arXiv:1611.00429).
+  References:
+    Ailon and Chazelle (2009); Suresh et al. (2017, arXiv:1611.00429).
   """
 
   def __init__(

@@ -84,13 +84,14 @@ def append(
 ) -> tf.Tensor:
   """Clips a client's update as `clip` does, and appends its bit.
 
-  Guarantees: the vector of an update of 0 is 0, and no vector is longer than
-  `joint_clip_norm`, subject to rounding errors.
+  Guarantees:
+    The vector of an update of 0 is 0, and no vector is longer than
+    `joint_clip_norm`, subject to rounding errors.
 
   Args:
     update: float32 or float64 tensor [d], d static.
     clip_norm: float scalar c, in units of values.
-    noise_multiplier: z.
+    noise_multiplier: z, positive.
     count_stddev: z_b, in clients.
 
   Returns:
@@ -119,11 +120,11 @@ def share_within(
   A client whose update is 0 counts half.
 
   Args:
-    coordinate: float scalar, the last one of the sum of `append`ed vectors, in
-      units of values.
+    coordinate: float scalar, the last one of the sum of what `append`
+      returned, in units of values.
     clip_norm: c of that round.
     num_clients: scalar, clients in the sum, at least 1.
-    noise_multiplier: z.
+    noise_multiplier: z, positive.
     count_stddev: z_b, in clients.
 
   Returns:

@@ -198,8 +198,9 @@ def sample(
 ) -> tf.Tensor:
   """Draws integers from the discrete Gaussian around each centre.
 
-  Guarantees: every integer has its row's probability, given words that are
-  uniform; draws of different words are independent.
+  Guarantees:
+    Every integer has its row's probability, given words that are uniform; draws
+    of different words are independent.
 
   Args:
     grid_points: int32 tensor [num], the centres in units of 1 / GRID bins; of

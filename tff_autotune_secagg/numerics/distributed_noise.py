@@ -10,10 +10,11 @@ coordinate: that of the central Gaussian mechanism of noise multiplier z.
 
 Theorem. Let S be the sum of n such draws whose real centres add up to M. For
 every integer j, P(S = j) = N(j; M, n s^2) (1 + t) with a small t. Write
-sum (x_i - y_i)^2 = (j - M)^2 / n + |Q(x - y)|^2 for the integer vectors x that
-add up to j, Q projecting on the vectors that add up to 0. Then Q x runs over
-a shifted copy of the lattice A_{n-1}, and by Poisson summation the sum of
-exp(-|.|^2 / 2 s^2) over it is the same for all shifts up to a factor 1 +- e_n:
+`sum (x_i - y_i)^2 = (j - M)^2 / n + |Q(x - y)|^2` for the integer vectors x
+that add up to j, Q projecting on the vectors that add up to 0. Then Q x runs
+over a shifted copy of the lattice A_{n-1}, and by Poisson summation the sum of
+`exp(-|.|^2 / 2 s^2)` over it is the same for all shifts up to a factor
+1 +- e_n::
 
   e_n = sum over w != 0 of the dual lattice of exp(-2 pi^2 s^2 |w|^2)
       < 1.001 * 2 n exp(-2 pi^2 s^2 (1 - 1 / n)),
@@ -149,7 +150,7 @@ def sum_stddev_bins(
 
   Args:
     num_clients: int, clients in the sum, at least `min_clients`.
-    noise_multiplier: z.
+    noise_multiplier: z, positive.
     min_clients: n of the bin size.
     dim: int, coordinates of the rotated vector.
     alignment: norm of the sum of clipped updates over that of as many parallel

@@ -175,7 +175,7 @@ def client_stddev_bins(
 
   Where bins are coarse, most clients send 0 and the others agree, because they
   share the offset: the sum is far from normal. Given the offset U, however,
-  clients are independent, so that with phi(U) = E exp(2 pi i q / k) of one
+  clients are independent, so that with phi(U) = E exp(2 pi i q / k) of one::
 
       E cos(2 pi S / k) = integral over U of Re phi(U)^n
 

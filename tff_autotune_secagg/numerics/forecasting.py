@@ -96,10 +96,10 @@ def initial_state() -> collections.OrderedDict:
   """Returns the state before the first round, thirteen float64 numbers.
 
   `level` [3], a forecast of ln(sum_stddev) for each gain; `squared_errors` [3],
-    their discounted sum; `num_errors`, how many they are, 0 before anything is
-    known; `log_weights` [3], of the gains; `num_clients`, of the last round;
-    `surprises`, their discounted count; `missed`, how far above the forecast
-    (below, if negative) an unreadable sum was that has not been explained yet.
+  their discounted sum; `num_errors`, how many they are, 0 before anything is
+  known; `log_weights` [3], of the gains; `num_clients`, of the last round;
+  `surprises`, their discounted count; `missed`, how far above the forecast
+  (below, if negative) an unreadable sum was that has not been explained yet.
   """
   zero = tf.zeros([], tf.float64)
   zeros = tf.zeros([len(local_level.GAINS)], tf.float64)

@@ -34,11 +34,13 @@ def clip_to_grid(
   The norm is checked, without any rounding error, after the rounding, which may
   add to it; a vector that is too long is scaled down and rounded anew.
 
-  Guarantees: the squared norm of the result is at most `squared_grid_norm`,
-  whatever the tensors hold. It is all zeros if `rotated` or `clip_norm` is not
-  finite or `clip_norm` not positive.
-  Limits: vectors longer than `attained_share` of `clip_norm` are scaled down to
-  that, so as to leave room for the rounding.
+  Guarantees:
+    The squared norm of the result is at most `squared_grid_norm`, whatever the
+    tensors hold. It is all zeros if `rotated` or `clip_norm` is not finite or
+    `clip_norm` not positive.
+  Limits:
+    Vectors longer than `attained_share` of `clip_norm` are scaled down to that,
+    so as to leave room for the rounding.
 
   Args:
     rotated: float32 or float64 tensor [D], D static, in units of values.

@@ -64,8 +64,9 @@ _BASE_ORDERS = tuple(
 def padded_dim(dim: int) -> int:
   """Returns the smallest available order that is at least `dim`.
 
-  Guarantees: for `dim >= 1024` the result is at most `1.06 * dim` and a
-  multiple of 16. Every result is its own `padded_dim`.
+  Guarantees:
+    For `dim >= 1024` the result is at most `1.06 * dim` and a multiple of 16.
+    Every result is its own `padded_dim`.
 
   Args:
     dim: Python int, at least 1.
@@ -172,8 +173,9 @@ def check_tensor(x) -> tf.Tensor:
 def transform(x: tf.Tensor) -> tf.Tensor:
   """Multiplies the last axis by an orthonormal Hadamard matrix.
 
-  Guarantees: linear; the matrix has entries +-1/sqrt(D) and depends on D only.
-  NaN and infinities spread over the row of x they stand in.
+  Guarantees:
+    Linear; the matrix has entries +-1/sqrt(D) and depends on D only. NaN and
+    infinities spread over the row of x they stand in.
 
   Args:
     x: float32 or float64 tensor [..., D], D static and an available order.

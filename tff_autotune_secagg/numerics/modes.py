@@ -8,15 +8,17 @@ import enum
 class Rounding(enum.Enum):
   """How a client rounds to integers.
 
-  STOCHASTIC: offsets are private to each client and round, so errors of
-    different clients are independent: 1/6 bin^2 each for coordinates whose
-    standard deviation is a bin or more, unbiased for every coordinate.
-  DITHER: subtractive dither (Roberts 1962): offsets come from the round's
-    shared seed and the server subtracts them again: 1/12 bin^2 per client and
-    no private randomness, so a run repeats bit for bit. Safe only where clients
-    differ by about half a bin or more, otherwise their errors add coherently;
-    the coarse bins of a calibration round are not, so that there each client's
-    offsets come from the shared seed and its own values, and stay.
+  Attributes:
+    STOCHASTIC: offsets are private to each client and round, so errors of
+      different clients are independent: 1/6 bin^2 each for coordinates whose
+      standard deviation is a bin or more, unbiased for every coordinate.
+    DITHER: subtractive dither (Roberts 1962): offsets come from the round's
+      shared seed and the server subtracts them again: 1/12 bin^2 per client and
+      no private randomness, so a run repeats bit for bit. Safe only where
+      clients differ by about half a bin or more, otherwise their errors add
+      coherently; the coarse bins of a calibration round are not, so that there
+      each client's offsets come from the shared seed and its own values, and
+      stay.
   """
 
   STOCHASTIC = 'stochastic'
@@ -26,10 +28,11 @@ class Rounding(enum.Enum):
 class Decoding(enum.Enum):
   """How the server reads a residue of the sum.
 
-  POSTERIOR_MEAN: the mean of the true sum given its residue and the fitted
-    normal; never worse than dropping the round.
-  CENTRED: the representative nearest to 0 times the bin size, as in the paper:
-    unbiased where nothing wraps.
+  Attributes:
+    POSTERIOR_MEAN: the mean of the true sum given its residue and the fitted
+      normal; never worse than dropping the round.
+    CENTRED: the representative nearest to 0 times the bin size, as in the
+      paper: unbiased where nothing wraps.
   """
 
   POSTERIOR_MEAN = 'posterior_mean'

@@ -39,15 +39,16 @@ def measure(
 
   Returns:
     float32 and int32 scalars by name, none of them NaN or infinite:
-      wrap_probability: of a coordinate, by the fitted variance; 1 if the
-        residues look uniform.
-      smallest_modulus: that would have done, 2**30 if they look uniform.
-      noise_to_signal: expected squared norm of the noise over that of the sum
-        of clipped updates. Where the noise hides the sum it is about
-        sqrt(D / 2), a lower bound: the signal is taken to be one standard error
-        of the fit at least.
-      alignment: norm of the sum over that of as many parallel updates of full
-        length, 0 to 1.
+
+    - `wrap_probability` of a coordinate, by the fitted variance; 1 if the
+      residues look uniform.
+    - `smallest_modulus` that would have done, 2**30 if they look uniform.
+    - `noise_to_signal`, expected squared norm of the noise over that of the sum
+      of clipped updates. Where the noise hides the sum it is about
+      sqrt(D / 2), a lower bound: the signal is taken to be one standard error
+      of the fit at least.
+    - `alignment`, norm of the sum over that of as many parallel updates of full
+      length, 0 to 1.
   """
   dim = bins.shape[0]
   versine = wrapped_normal.sum_versines(bins[:, tf.newaxis], modulus)[0] / dim

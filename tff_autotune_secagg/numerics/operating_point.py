@@ -9,7 +9,7 @@ deviations r = (W / 2) / sigma_tot. The wrap probability is alpha = 2 Q(r) with
 the normal tail Q. NMSE is the squared norm of the error over the squared norm
 of the true sum.
 
-With the noise share f = n v b^2 / sigma_tot^2, the error is
+With the noise share f = n v b^2 / sigma_tot^2, the error is::
 
     posterior mean:  f + (1 - f) A(r),     A = E var(u | u mod W) / sigma_tot^2
     centred:         (f + B(r)) / (1 - f), B = 4 r^2 sum_j (2j-1) 2 Q((2j-1) r)

@@ -80,9 +80,9 @@ def total_epsilon(
     epsilon_at: epsilon of the Gaussian mechanisms of all rounds, and of
       whatever else is composed with them, at a delta.
     delta: of the whole, in (0, 1).
-    noise_multiplier: z.
-    min_clients: n.
-    num_rounds: T.
+    noise_multiplier: z, positive.
+    min_clients: n, fewest clients in a sum.
+    num_rounds: T, of all sums together.
     dim: D, coordinates of the rotated vector.
 
   Returns:

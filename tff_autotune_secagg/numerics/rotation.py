@@ -62,10 +62,12 @@ def flip_signs(x: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
 def rotate(x: tf.Tensor, seed: tf.Tensor, num_rotations: int = 1) -> tf.Tensor:
   """Pads a vector to `padded_dim` and rotates it at random.
 
-  Guarantees: linear for a given seed and keeps the norm, so that a rotated sum
-  is the sum of the rotated vectors.
-  Limits: one rotation leaves a vector of j equal nonzeros with an excess
-  kurtosis of -2/j; two make it normal.
+  Guarantees:
+    Linear for a given seed and keeps the norm, so that a rotated sum is the sum
+    of the rotated vectors.
+  Limits:
+    One rotation leaves a vector of j equal nonzeros with an excess kurtosis of
+    -2/j; two make it normal.
 
   Args:
     x: float32 or float64 tensor [d], d static and at least 1.

@@ -3,7 +3,7 @@
 """Variance that rounding to integers adds to normal coordinates of any size.
 
 A client's coordinates are normal with a standard deviation of s bins. By the
-Fourier series of the sawtooth, stochastic rounding adds the variance
+Fourier series of the sawtooth, stochastic rounding adds the variance::
 
     v(s) = 1/6 - (1 / pi^2) sum_m exp(-2 pi^2 m^2 s^2) / m^2       [bins^2]
 

@@ -12,7 +12,7 @@ draw; P and Q two neighbouring trainings, P' and Q' the same with ideal discrete
 Gaussians in place of the table's.
 
 Lemma. For an integer j at most t s sqrt(n) from the centre M of a coordinate,
-Q(j) >= Q'(j) (1 - r(t)) with, for any 0 < l <= 1 and m = n - l (n - 1),
+Q(j) >= Q'(j) (1 - r(t)) with, for any 0 < l <= 1 and m = n - l (n - 1)::
 
   r(t) = 1.001 n a^l sqrt(n / m) exp(l t^2 / (2 m)),
   a = 2 u sqrt(2 pi) s, up to a factor of 1 + 1e-4.
@@ -42,7 +42,7 @@ of a round add up to 1 / z^2 at most: that is the clip norm. By the lemma
 Q'(A and G) <= exp(loss) Q(A) with -log(1 - r(t + g_d)) added up over rounds and
 coordinates. (t + g)^2 <= (1 + q) t^2 + (1 + 1 / q) g^2 for any q > 0, and as
 exp is convex, the sum over d is largest with all of 1 / z^2 in one of them:
-the r(t + g_d) of a round add up to at most
+the r(t + g_d) of a round add up to at most::
 
   r(t sqrt(1 + q)) (D - 1 + exp(l (1 + 1 / q) / (2 m z^2))).
 
@@ -69,8 +69,8 @@ def log_missing(stddevs: float, min_clients: int, exponent: float) -> float:
   """Returns the logarithm of r(t).
 
   Args:
-    stddevs: t.
-    min_clients: n.
+    stddevs: t, positive.
+    min_clients: n, fewest clients in a sum.
     exponent: l, in (0, 1].
   """
   m = min_clients - exponent * (min_clients - 1)
@@ -89,9 +89,9 @@ def table_loss(
   """Returns what adds to epsilon.
 
   Args:
-    noise_multiplier: z.
-    min_clients: n.
-    num_rounds: T.
+    noise_multiplier: z, positive.
+    min_clients: n, fewest clients in a sum.
+    num_rounds: T, of all sums together.
     dim: D, coordinates of the rotated vector.
     rare: positive float, 2.01 T D exp(-t^2 / 2): what adds to delta beside
       T times `distributed_noise.sampling_distance`.

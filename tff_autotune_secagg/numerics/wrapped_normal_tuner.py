@@ -36,16 +36,19 @@ class WrappedNormalTuner(tuning.Tuner):
   sum's size (`forecasting`); with a given `wrap_probability`, that of the
   paper's rule for the size of the last sum.
 
-  State: `bin_size` (float32, units of the values, finite and positive, 1.0
-    until the first fit), `calibrating` (bool, the coming round is a
-    calibration), `rung` (int32, where the ladder stands) and `forecast` (see
-    `forecasting`; not with a given `wrap_probability`).
+  State:
+    `bin_size` (float32, units of the values, finite and positive, 1.0 until the
+    first fit), `calibrating` (bool, the coming round is a calibration), `rung`
+    (int32, where the ladder stands) and `forecast` (see `forecasting`; not with
+    a given `wrap_probability`).
 
-  Guarantees: a round without clients leaves the state as it was; one that is
-    blind or whose residues are all 0 leaves the bin size as it was.
+  Guarantees:
+    A round without clients leaves the state as it was; one that is blind or
+    whose residues are all 0 leaves the bin size as it was.
 
-  References: Bonawitz et al. (2019, arXiv:1912.00131), section 4, for the rule
-    with a given `wrap_probability`; `operating_point` and `forecasting` for the
+  References:
+    Bonawitz et al. (2019, arXiv:1912.00131), section 4, for the rule with a
+    given `wrap_probability`; `operating_point` and `forecasting` for the
     automatic one.
   """
 

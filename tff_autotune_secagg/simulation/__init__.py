@@ -105,9 +105,10 @@ def set_remote_context(
   worker is an error. A machine that vanishes without closing its connections is
   noticed after about six minutes.
 
-  Limits: TFF can split a computation only if no sum in it depends on another
-    sum of the same call; it refuses others with a ValueError. Sums that depend
-    on those of earlier rounds, as adaptive clipping does, are fine.
+  Limits:
+    TFF can split a computation only if no sum in it depends on another sum of
+    the same call; it refuses others with a ValueError. Sums that depend on
+    those of earlier rounds, as adaptive clipping does, are fine.
 
   Args:
     workers: addresses 'host:port', at least one, all different; an IPv6 host

@@ -30,7 +30,8 @@ class ClipStage(stage.Stage):
   the same norm and add the same noise. If the clip norm adapts, the vector has
   one more coordinate, the client's bit, see `clip_bit`.
 
-  State: `settings` and `clip_norm` (float32, units of values).
+  State:
+    `settings` and `clip_norm` (float32, units of values).
   """
 
   def __init__(self, specs, *, l2_norm_clip, noise_multiplier, count_stddev):
@@ -39,7 +40,7 @@ class ClipStage(stage.Stage):
     Args:
       specs: of one vector.
       l2_norm_clip: Python float; None for a clip norm that adapts.
-      noise_multiplier: z.
+      noise_multiplier: z, positive.
       count_stddev: z_b of the bits, in clients.
     """
     (self._spec,) = specs

@@ -19,7 +19,8 @@ _FORMAT = 2
 class QuantizeStage(stage.Stage):
   """Makes residues of every leaf, and values of their sum.
 
-  State: `settings`, `seed`, `round` and `tuner`. Signals: counts of clients.
+  State:
+    `settings`, `seed`, `round` and `tuner`. Signals: counts of clients.
   """
 
   signal_limits = collections.OrderedDict(contributing=1, rejected=1)

@@ -17,7 +17,8 @@ from tff_autotune_secagg.stages import state_guard
 class RotateStage(stage.Stage):
   """Rotates each leaf as a vector, all clients alike.
 
-  State: `settings`, `seed` and `round`.
+  State:
+    `settings`, `seed` and `round`.
   """
 
   def __init__(self, specs, *, num_rotations, min_dim, seed):

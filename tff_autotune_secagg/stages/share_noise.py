@@ -27,7 +27,8 @@ class ShareNoiseStage(stage.Stage):
   Nothing that a client does depends on a state: norm, noise and bins are
   constants of the compiled computation.
 
-  State: `settings`. Signals: a 1 of every client, whatever its update.
+  State:
+    `settings`. Signals: a 1 of every client, whatever its update.
   """
 
   signal_limits = collections.OrderedDict(num_clients=1)
@@ -49,7 +50,7 @@ class ShareNoiseStage(stage.Stage):
       noise_multiplier: z, of noise over `max_norm`.
       min_clients: n, the fewest whose noise a released sum holds.
       max_norm: largest norm of a vector, in its own units.
-      modulus: k.
+      modulus: k, of the residues.
       client_seed_fn: as in `distributed_dp_aggregator`.
     """
     (self._spec,) = specs
@@ -72,7 +73,7 @@ class ShareNoiseStage(stage.Stage):
 
   @property
   def out_modulus(self):
-    """k."""
+    """The modulus k of the residues."""
     return self._modulus
 
   @property

@@ -14,7 +14,8 @@ from tff_autotune_secagg.stages import stage
 class WeighStage(stage.Stage):
   """Turns the sum behind it into a mean.
 
-  Signals: the weight, as two integers, and whether the client was rejected.
+  Its signals are the weight, as two integers, and whether the client was
+  rejected.
   """
 
   signal_limits = weights.SIGNAL_LIMITS
