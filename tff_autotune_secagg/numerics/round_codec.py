@@ -98,8 +98,9 @@ class RoundCodec:
     """Returns what the server makes of the sum.
 
     Args:
-      residues: the clients' residues, summed modulo `modulus`.
-      counts: the clients' counts, summed.
+      residues: the clients' residues, summed modulo `modulus`: int32 in
+        0 .. modulus - 1, of the leaves' shapes.
+      counts: the clients' `contributing` and `rejected`, summed, int32.
       tuner_state: the one whose bin sizes the clients used.
       shared_seed: the one the clients used.
 
