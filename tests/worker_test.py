@@ -5,19 +5,18 @@
 import os
 import socket
 import subprocess
+import types
 from unittest import mock
 
+from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
 import portpicker
 
-from tests import binary_runner
 from tests.simulation import processes
 from tff_autotune_secagg import simulation
 from tff_autotune_secagg import worker
 from tff_autotune_secagg.simulation import worker_process
-
-worker.define_flags()
 
 
 def _is_taken(port: int) -> bool:
@@ -35,8 +34,16 @@ class PortTest(parameterized.TestCase):
 
   def _run(self):
     """Returns the exit status and the program that the process would become."""
-    with mock.patch.object(os, 'execv') as execv:
-      status = binary_runner.run_main(worker, f'--port={self._port}')
+    # Flags defined here would be required of every binary in this process.
+    given = types.SimpleNamespace(port=self._port, max_concurrent_clients=None)
+    with (
+      mock.patch.object(flags, 'FLAGS', given),
+      mock.patch.object(os, 'execv') as execv,
+    ):
+      try:
+        status = worker.main(['worker']) or 0
+      except SystemExit as e:
+        status = e.code
     return status, [call.args[1] for call in execv.call_args_list]
 
   def _assert_refused(self):
