@@ -80,4 +80,6 @@ def main(folder, num_rounds=20):
 
 
 if __name__ == '__main__':
+  if len(sys.argv) != 2:
+    sys.exit('Usage: python -m examples.program_train FOLDER')
   main(sys.argv[1])

@@ -51,7 +51,7 @@ else
   exit 1
 fi
 
-echo "Making .venv with Python $version: about 2.4 GB, some minutes, once."
+echo "Making .venv with Python $version: about 2.7 GB, some minutes, once."
 rm -rf .venv
 if [ "$pip_of_env" = yes ]; then
   "$python" -m venv .venv

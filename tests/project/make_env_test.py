@@ -174,7 +174,7 @@ class EnvironmentTest(_MakeTestCase):
     """Runs `make env`; returns whether it made an environment."""
     process = self._make('env', **environ)
     self.assertEqual(process.returncode, 0, process.stderr)
-    made = f'Making .venv with Python {_VERSION}: about 2.4 GB, some minutes'
+    made = f'Making .venv with Python {_VERSION}: about 2.7 GB, some minutes'
     return made in process.stdout
 
   def test_made_once_and_again_when_needed_without_ensurepip(self):
