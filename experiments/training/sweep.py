@@ -133,7 +133,7 @@ class TrainingSweep(sweep.AbstractSweep):
   def _position(self):
     folder, round_num = self._checkpoint
     if not round_num:
-      return 'There is no checkpoint of this run yet.'
+      return 'The run in progress has no checkpoint and will start anew.'
     return f'Last checkpoint: round {round_num} in {folder}.'
 
   def summary(self) -> List[Dict[str, Any]]:
