@@ -135,7 +135,7 @@ def operating_point(
     An `OperatingPoint` with the half period that was asked for, or reached.
   """
   low = tf.math.log(2.0 * half_period_stddevs / modulus)
-  high = _largest_log_bin(low + 30.0, num_clients, rounding)
+  high = _at_most_largest(low + 30.0, num_clients, rounding)
 
   def is_short(log_bin):
     found = _at_bin_size(tf.exp(log_bin), num_clients, modulus, rounding)
@@ -159,12 +159,12 @@ def _at_bin_size(bin_per_stddev, num_clients, modulus, rounding):
   )
 
 
-def _largest_log_bin(otherwise, num_clients, rounding):
-  """Returns the ln of the largest bin to look at, in units of sigma."""
+def _at_most_largest(log_bins, num_clients, rounding):
+  """Returns ln of bins in units of sigma, or of the largest to look at."""
   if rounding is modes.Rounding.STOCHASTIC:
-    return otherwise
+    return log_bins
   largest = -math.log(dither.MIN_CLIENT_STDDEV_BINS)
-  return tf.fill(tf.shape(otherwise), largest - 0.5 * tf.math.log(num_clients))
+  return tf.minimum(log_bins, largest - 0.5 * tf.math.log(num_clients))
 
 
 def normal_nodes(size_uncertainty: float) -> Tuple[tf.Tensor, tf.Tensor]:
@@ -247,8 +247,7 @@ def best_operating_point(
     return candidates, tf.argmin(tf.linalg.matvec(capped, weights))
 
   ends = tf.math.log(2.0 * tf.constant(_HALF_PERIODS, tf.float64) / modulus)
-  high = tf.minimum(ends[1], _largest_log_bin(ends[1], num_clients, rounding))
-  low = tf.minimum(ends[0], high)
+  low, high = tf.unstack(_at_most_largest(ends, num_clients, rounding))
   step = (high - low) / (_COARSE_CANDIDATES - 1)
   log_bins = low + step * np.arange(_COARSE_CANDIDATES)
   _, index = best_of(log_bins)
