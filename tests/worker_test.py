@@ -16,15 +16,6 @@ import portpicker
 from tests.simulation import processes
 from tff_autotune_secagg import simulation
 from tff_autotune_secagg import worker
-from tff_autotune_secagg.simulation import worker_process
-
-
-def _is_taken(port: int) -> bool:
-  try:
-    worker_process.check_port(port)
-  except OSError:
-    return True
-  return False
 
 
 class PortTest(parameterized.TestCase):
@@ -81,7 +72,9 @@ class PortTest(parameterized.TestCase):
       stderr=subprocess.DEVNULL,
     )
     try:
-      self.assertTrue(processes.wait_for(lambda: _is_taken(self._port)))
+      self.assertTrue(
+        processes.wait_for(lambda: processes.is_port_taken(self._port))
+      )
       self._assert_refused()
     finally:
       other.kill()

@@ -22,7 +22,6 @@ import pytest
 from tests import fresh_python
 from tests.simulation import processes
 from tff_autotune_secagg import simulation
-from tff_autotune_secagg.simulation import worker_process
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 _NUMBER = re.compile(r'\d+\.\d+')
@@ -76,14 +75,6 @@ def _start(*command: str) -> subprocess.Popen:
   )
 
 
-def _serves(port: int) -> bool:
-  try:
-    worker_process.check_port(port)
-  except OSError:
-    return True
-  return False
-
-
 @pytest.mark.slow
 class ScriptsTest(absltest.TestCase):
   """All blocks of Python, and the workers that one of them asks for."""
@@ -98,7 +89,8 @@ class ScriptsTest(absltest.TestCase):
       _start(*simulation.worker_command(ports[1])),
     ]
     cls._are_served = all(
-      processes.wait_for(lambda port=port: _serves(port)) for port in ports
+      processes.wait_for(lambda port=port: processes.is_port_taken(port))
+      for port in ports
     )
     blocks = []
     for block in _blocks('python'):

@@ -6,6 +6,8 @@ import os
 import pathlib
 import time
 
+from tff_autotune_secagg.simulation import worker_process
+
 DEADLINE_SECONDS = 120.0
 _CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
 
@@ -35,3 +37,12 @@ def wait_for(condition) -> bool:
   while not condition() and time.monotonic() < deadline:
     time.sleep(0.05)
   return condition()
+
+
+def is_port_taken(port: int) -> bool:
+  """Tells whether a worker would be refused the port."""
+  try:
+    worker_process.check_port(port)
+  except OSError:
+    return True
+  return False
