@@ -112,11 +112,26 @@ def _plain_mean(info: Round) -> Built:
   return Built(factory, 32, _payload_bytes(32, info.num_values), secure=False)
 
 
+def _clipped_mean(info: Round, factor) -> Built:
+  if not info.weighted:
+    raise ValueError(
+      'The aggregator clipped_mean must be given weights, found an unweighted '
+      'mean.'
+    )
+  plain = _plain_mean(info)
+  return dataclasses.replace(
+    plain,
+    factory=baseline_factories.ClippedMeanFactory(plain.factory, factor=factor),
+  )
+
+
 def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   _check_bits('fixed_range', bits, info.num_clients, num_levels=2)
   # The most levels for which sums of all clients still fit into `bits`.
   num_levels = 2**bits // info.num_clients
   bits = quantization.num_bits(info.num_clients * num_levels)
+  if clip_range is None:
+    clip_range = baseline_factories.adaptive_range()
   factory = baseline_factories.FixedRangeSumFactory(
     clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
   )
@@ -141,10 +156,25 @@ def _secure_aggregator(info: Round, zeroing, clipping) -> Built:
   factory = tff.learning.secure_aggregator(
     zeroing=zeroing, clipping=clipping, weighted=info.weighted
   )
-  # Each client's integers have 32 bits, so the masked sum needs room for all.
-  bits = 32 + quantization.num_bits(info.num_clients)
+  bits = _secure_sum_bits(info)
   return Built(
     factory, bits, _payload_bytes(bits, info.num_values), secure=True
+  )
+
+
+def _secure_sum_bits(info: Round) -> int:
+  # Each client's integers have 32 bits, so the masked sum needs room for all.
+  return 32 + quantization.num_bits(info.num_clients)
+
+
+def _rotated_secure_sum(info: Round) -> Built:
+  factory, num_coordinates = _rotated(
+    tff.aggregators.SecureSumFactory(baseline_factories.adaptive_range()), info
+  )
+  factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
+  bits = _secure_sum_bits(info)
+  return Built(
+    factory, bits, _payload_bytes(bits, num_coordinates), secure=True
   )
 
 

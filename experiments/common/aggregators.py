@@ -39,7 +39,7 @@ def _int_or_auto(text: str) -> Optional[int]:
   return None if text == 'auto' else int(text)
 
 
-def _clip_norm(text: str) -> Optional[float]:
+def _float_or_auto(text: str) -> Optional[float]:
   return None if text == 'auto' else _positive_float(text)
 
 
@@ -68,7 +68,7 @@ _RULES = {
   _positive_float: 'a positive number',
   _nonnegative_float: '0 or a positive number',
   _int_or_auto: 'auto or an int',
-  _clip_norm: 'auto or a positive number',
+  _float_or_auto: 'auto or a positive number',
   _probability: 'auto or a number between 0 and 1',
 }
 
@@ -88,17 +88,26 @@ _ENTRIES: Dict[str, _Entry] = {
   'plain_mean': _entry(
     'mean of 32-bit floats, in the clear',
   ),
+  'clipped_mean': _entry(
+    'plain_mean whose norm is clipped to factor times the usual one',
+    factor=(_positive_float, 1.5),
+  ),
   'fixed_range': _entry(
     'fixed clipping range and modulus clients * levels, without autotuning; '
-    'clip_range is in units of the update times the client weight',
+    'clip_range is in units of the update times the client weight; auto is '
+    "TFF's estimate from a quantile of the clients' largest values",
     bits=(int, 8),
-    clip_range=(_positive_float, _REQUIRED),
+    clip_range=(_float_or_auto, _REQUIRED),
     rotate=(_boolean, False),
   ),
   'secure_aggregator': _entry(
     'tff.learning.secure_aggregator: 32-bit integers under secure aggregation',
     zeroing=(_boolean, True),
     clipping=(_boolean, True),
+  ),
+  'rotated_secure_sum': _entry(
+    "rotation, then the 32-bit integers and TFF's estimated range of "
+    'secure_aggregator',
   ),
   'compression_aggregator': _entry(
     'tff.learning.compression_aggregator: large tensors 8 bits, in the clear',
@@ -116,14 +125,14 @@ _ENTRIES: Dict[str, _Entry] = {
     'tff.aggregators.DifferentiallyPrivateFactory: Gaussian noise of the '
     'server, updates in the clear; an unweighted mean',
     noise_multiplier=(_positive_float, 1.0),
-    clip_norm=(_clip_norm, None),
+    clip_norm=(_float_or_auto, None),
   ),
   'distributed_dp': _entry(
     'this package, with noise of the clients; an unweighted mean; min_clients '
     'are those of the round unless given',
     noise_multiplier=(_positive_float, 1.0),
     min_clients=(_int_or_auto, None),
-    clip_norm=(_clip_norm, None),
+    clip_norm=(_float_or_auto, None),
     modulus=(_int_or_auto, None),
   ),
   'rotated_quantization': _entry(

@@ -33,6 +33,21 @@ def _round_to_levels(value, lowest, step, num_levels):
   return tf.cast(below, tf.int32) + tf.cast(up, tf.int32)
 
 
+def adaptive_range() -> tff.templates.EstimationProcess:
+  """TFF's estimate of a range, from the clients' largest values.
+
+  It is twice their 95 % quantile, estimated as in
+  `tff.learning.secure_aggregator`.
+  """
+  return tff.aggregators.PrivateQuantileEstimationProcess.no_noise(
+    initial_estimate=50.0,
+    target_quantile=0.95,
+    learning_rate=1.0,
+    multiplier=2.0,
+    secure_estimation=True,
+  )
+
+
 class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
   """Sums a float32 vector by the scheme deployed before autotuning.
 
@@ -43,26 +58,33 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
   the securely summed number of clients.
 
   Types: `value_type` is a float32 tensor. The result type equals it.
-  State: empty.
+  State: that of the estimate of the range; empty for a constant.
   Measurements: `bin_size`, the distance of two levels in value units.
   Guarantees: unbiased for values in the range; exact decoding for any number of
     clients up to `num_clients`.
   Limits: values beyond the range are clipped silently.
-  Reference: Bonawitz et al. (2019), arXiv:1912.00131, section 2.
+  Reference: Bonawitz et al. (2019), arXiv:1912.00131, section 2. The adaptive
+    range: Andrew et al. (2021), arXiv:1905.03871, as TFF has it.
   """
 
-  def __init__(self, *, clip_range: float, num_levels: int, num_clients: int):
+  def __init__(self, *, clip_range, num_levels: int, num_clients: int):
     """Initializes the factory.
 
     Args:
-      clip_range: Positive float, in units of the summed values.
+      clip_range: Positive float, in units of the summed values; or an
+        estimation process of one, which is given each client's largest
+        absolute value.
       num_levels: Levels of one client, at least 2.
       num_clients: The largest number of clients of a round.
 
     Raises:
       ValueError: If an argument is out of its range.
     """
-    if not 0 < clip_range < math.inf:
+    if isinstance(clip_range, tff.templates.EstimationProcess):
+      self._range_process = clip_range
+    elif 0 < clip_range < math.inf:
+      self._range_process = _constant(clip_range)
+    else:
       raise ValueError(
         f'`clip_range` must be a positive finite float, found {clip_range!r}.'
       )
@@ -71,48 +93,168 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
         f'`num_levels` must be an int of at least 2, found {num_levels!r}. '
         'Raise the bits per coordinate or lower the clients per round.'
       )
-    self._clip_range = clip_range
     self._num_levels = num_levels
     self._modulus = num_clients * num_levels
-    self._step = 2 * clip_range / (num_levels - 1)
 
   def create(self, value_type):
     modular_sum = tff.aggregators.SecureModularSumFactory(self._modulus).create(
       tff.TensorType(np.int32, value_type.shape)
     )
 
+    def step_of(clip_range):
+      return 2 * clip_range / (self._num_levels - 1)
+
     @tff.tensorflow.computation(value_type)
-    def encode(value):
+    def largest(value):
+      return tf.reduce_max(tf.abs(value))
+
+    @tff.tensorflow.computation(value_type, np.float32)
+    def encode(value, clip_range):
       return _round_to_levels(
-        value, -self._clip_range, self._step, self._num_levels
+        value, -clip_range, step_of(clip_range), self._num_levels
       )
 
     @tff.tensorflow.computation(
-      modular_sum.next.type_signature.result['result'].member, np.int32
+      modular_sum.next.type_signature.result['result'].member,
+      np.int32,
+      np.float32,
     )
-    def decode(level_sum, count):
+    def decode(level_sum, count, clip_range):
       return (
-        tf.cast(level_sum, tf.float32) * self._step
-        - tf.cast(count, tf.float32) * self._clip_range
+        tf.cast(level_sum, tf.float32) * step_of(clip_range)
+        - tf.cast(count, tf.float32) * clip_range
       )
+
+    @tff.tensorflow.computation(np.float32)
+    def measure(clip_range):
+      return collections.OrderedDict(bin_size=step_of(clip_range))
+
+    @tff.federated_computation(
+      self._range_process.initialize.type_signature.result,
+      tff.FederatedType(value_type, tff.CLIENTS),
+    )
+    def next_fn(state, value):
+      clip_range = self._range_process.report(state)
+      levels = tff.federated_map(
+        encode, (value, tff.federated_broadcast(clip_range))
+      )
+      level_sum = modular_sum.next(modular_sum.initialize(), levels).result
+      count = tff.federated_secure_sum(tff.federated_value(1, tff.CLIENTS), 1)
+      return tff.templates.MeasuredProcessOutput(
+        self._range_process.next(state, tff.federated_map(largest, value)),
+        tff.federated_map(decode, (level_sum, count, clip_range)),
+        tff.federated_map(measure, clip_range),
+      )
+
+    return tff.templates.AggregationProcess(
+      self._range_process.initialize, next_fn
+    )
+
+
+def _constant(value: float) -> tff.templates.EstimationProcess:
+  """Always reports `value`, and looks at nothing."""
+
+  @tff.federated_computation()
+  def init_fn():
+    return tff.federated_value((), tff.SERVER)
+
+  state_type = init_fn.type_signature.result
+
+  @tff.federated_computation(
+    state_type, tff.FederatedType(np.float32, tff.CLIENTS)
+  )
+  def next_fn(state, unused_largest):
+    return state
+
+  @tff.federated_computation(state_type)
+  def report_fn(unused_state):
+    return tff.federated_value(np.float32(value), tff.SERVER)
+
+  return tff.templates.EstimationProcess(init_fn, next_fn, report_fn)
+
+
+class ClippedMeanFactory(tff.aggregators.WeightedAggregationFactory):
+  """Clips the norm of an inner mean that is larger than means usually are.
+
+  At clients: nothing of its own.
+  At server: the inner result is scaled down to at most `factor` times the usual
+  norm, which is the geometric mean of the norms before, the last one counting a
+  tenth. The first result defines it and is not clipped.
+
+  Types: those of the inner mean.
+  State: `log_norm` (float32), `num_rounds` (int32) and `inner`.
+  Measurements: `is_clipped` (bool) and `inner`.
+  Limits: a mean of norm 0 or not finite teaches nothing and is not clipped.
+  """
+
+  _DECAY = 0.9
+
+  def __init__(self, inner_factory, *, factor: float):
+    """Initializes the factory.
+
+    Args:
+      inner_factory: A `tff.aggregators.WeightedAggregationFactory`.
+      factor: Positive float.
+    """
+    self._inner_factory = inner_factory
+    self._factor = factor
+
+  def create(self, value_type, weight_type):
+    inner = self._inner_factory.create(value_type, weight_type)
+    own_type = tff.to_type(
+      collections.OrderedDict(log_norm=np.float32, num_rounds=np.int32)
+    )
+
+    @tff.tensorflow.computation
+    def initial():
+      return collections.OrderedDict(log_norm=0.0, num_rounds=0)
+
+    @tff.tensorflow.computation(
+      own_type, inner.next.type_signature.result['result'].member
+    )
+    def clip(own, mean):
+      norm = tf.linalg.global_norm(tf.nest.flatten(mean))
+      log_norm = tf.math.log(norm)
+      teaches = tf.math.is_finite(log_norm)
+      is_first = tf.equal(own['num_rounds'], 0)
+      usual = tf.where(is_first, log_norm, own['log_norm'])
+      excess = log_norm - usual - math.log(self._factor)
+      is_clipped = tf.logical_and(teaches, excess > 0)
+      scale = tf.where(is_clipped, tf.exp(-excess), 1.0)
+      learned = self._DECAY * usual + (1 - self._DECAY) * log_norm
+      new_own = collections.OrderedDict(
+        log_norm=tf.where(teaches, learned, own['log_norm']),
+        num_rounds=own['num_rounds'] + tf.cast(teaches, tf.int32),
+      )
+      clipped = tf.nest.map_structure(lambda leaf: leaf * scale, mean)
+      return new_own, clipped, is_clipped
 
     @tff.federated_computation()
     def init_fn():
-      return tff.federated_value((), tff.SERVER)
+      own = tff.federated_eval(initial, tff.SERVER)
+      return tff.federated_zip(
+        collections.OrderedDict(own=own, inner=inner.initialize())
+      )
 
     @tff.federated_computation(
       init_fn.type_signature.result,
       tff.FederatedType(value_type, tff.CLIENTS),
+      tff.FederatedType(weight_type, tff.CLIENTS),
     )
-    def next_fn(state, value):
-      levels = tff.federated_map(encode, value)
-      level_sum = modular_sum.next(modular_sum.initialize(), levels).result
-      count = tff.federated_secure_sum(tff.federated_value(1, tff.CLIENTS), 1)
-      result = tff.federated_map(decode, (level_sum, count))
-      measurements = tff.federated_value(
-        collections.OrderedDict(bin_size=np.float32(self._step)), tff.SERVER
+    def next_fn(state, value, weight):
+      output = inner.next(state['inner'], value, weight)
+      own, mean, is_clipped = tff.federated_map(
+        clip, (state['own'], output.result)
       )
-      return tff.templates.MeasuredProcessOutput(state, result, measurements)
+      return tff.templates.MeasuredProcessOutput(
+        tff.federated_zip(collections.OrderedDict(own=own, inner=output.state)),
+        mean,
+        tff.federated_zip(
+          collections.OrderedDict(
+            is_clipped=is_clipped, inner=output.measurements
+          )
+        ),
+      )
 
     return tff.templates.AggregationProcess(init_fn, next_fn)
 

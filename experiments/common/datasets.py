@@ -9,6 +9,7 @@ a quarter of the bytes that float32 would need on their way to the clients.
 import dataclasses
 import functools
 import gzip
+import hashlib
 import os
 import pickle
 from typing import Callable, Dict, Optional, Sequence
@@ -48,6 +49,20 @@ class ImageData:
   def image_shape(self) -> Sequence[int]:
     """Height, width and channels."""
     return tuple(self.train_images.shape[1:])
+
+  @property
+  def sha256(self) -> str:
+    """Hexadecimal hash of all images and labels, with their shapes."""
+    digest = hashlib.sha256()
+    for array in (
+      self.train_images,
+      self.train_labels,
+      self.test_images,
+      self.test_labels,
+    ):
+      digest.update(repr((array.dtype.str, array.shape)).encode())
+      digest.update(np.ascontiguousarray(array))
+    return digest.hexdigest()
 
   @functools.cached_property
   def channel_statistics(self):

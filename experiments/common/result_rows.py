@@ -12,6 +12,7 @@ import datetime
 import errno
 import fcntl
 import hashlib
+from importlib import metadata
 import json
 import math
 import os
@@ -404,6 +405,17 @@ def measurement(row: Row, name: str) -> Optional[Any]:
   return None
 
 
+# They decide which code TensorFlow runs: how fast it is, and its last bits.
+_PROCESSOR_FEATURES = (
+  'avx',
+  'avx2',
+  'fma',
+  'avx512f',
+  'avx512_vnni',
+  'amx_tile',
+)
+
+
 def environment() -> Row:
   """Versions, commit and a description of the machine without its name."""
   # Imported here: reading results must not need TensorFlow.
@@ -416,10 +428,14 @@ def environment() -> Row:
     'package': getattr(tff_autotune_secagg, '__version__', 'unknown'),
     'tensorflow_federated': tff.__version__,
     'tensorflow': tf.__version__,
+    'tensorflow_model_optimization': metadata.version(
+      'tensorflow-model-optimization'
+    ),
     'numpy': np.__version__,
     'python': platform.python_version(),
     'commit': _commit(),
     'machine': _machine(),
+    'processor_features': _processor_features(),
   }
 
 
@@ -448,16 +464,25 @@ def _commit() -> str:
     return 'unknown'
 
 
-def _machine() -> str:
-  processor = platform.machine()
+def _cpuinfo(key: str) -> Optional[str]:
+  """What Linux says about the first processor."""
   try:
     with open('/proc/cpuinfo') as f:
       for line in f:
-        if line.startswith('model name'):
-          processor = line.split(':', 1)[1].strip()
-          break
+        if line.startswith(key):
+          return line.split(':', 1)[1].strip()
   except OSError:
     pass
+  return None
+
+
+def _processor_features() -> List[str]:
+  found = (_cpuinfo('flags') or '').split()
+  return [feature for feature in _PROCESSOR_FEATURES if feature in found]
+
+
+def _machine() -> str:
+  processor = _cpuinfo('model name') or platform.machine()
   try:
     cores = len(os.sched_getaffinity(0))
     gigabytes = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30

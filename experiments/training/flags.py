@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flags of training runs, and the configs that they describe."""
 
+import dataclasses
 from typing import Any, Dict, List
 
 from absl import flags
@@ -39,6 +40,11 @@ flag_groups.define_fields(
   settings.Config,
   at_least=0,
   partition_seed='Seed of the partition into clients.',
+)
+flags.DEFINE_boolean(
+  'partition_of_each_seed',
+  False,
+  'Give each seed a partition of its own: --partition_seed plus the seed.',
 )
 flags.DEFINE_enum(
   'partition',
@@ -80,10 +86,16 @@ def configs() -> List[settings.Config]:
     seeds = seeds[:1]
   if FLAGS.smoke and not command_line.is_given('aggregator'):
     aggregators = aggregators[:_SMOKE_AGGREGATORS]
-  return [
+  configs = [
     flag_groups.read_fields(
       settings.Config, smoke=_smoke(), aggregator=aggregator, seed=seed
     )
     for seed in seeds
     for aggregator in aggregators
+  ]
+  if not FLAGS.partition_of_each_seed:
+    return configs
+  return [
+    dataclasses.replace(c, partition_seed=c.partition_seed + c.seed)
+    for c in configs
   ]

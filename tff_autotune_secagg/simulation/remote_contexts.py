@@ -72,15 +72,9 @@ class _RemoteWorker:
     self.stub = tff.framework.RemoteExecutorGrpcStub(self.channel)
 
   def answers_within(self, seconds: float) -> bool:
-    if self.stub.is_ready:
-      return True
-    ready = grpc.channel_ready_future(self.channel)
-    try:
-      ready.result(timeout=seconds)
-      return True
-    except grpc.FutureTimeoutError:
-      ready.cancel()
-      return False
+    return self.stub.is_ready or worker_process.answers_within(
+      self.channel, seconds
+    )
 
 
 class _WorkerContext:

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from typing import Optional
 
 import grpc
@@ -77,6 +78,28 @@ def command(
       f'--max_concurrent_computation_calls={max_concurrent_clients}'
     )
   return arguments
+
+
+def answers_within(channel: grpc.Channel, seconds: float) -> bool:
+  """Whether a gRPC server answers on `channel`, waited for at most `seconds`.
+
+  gRPC's own `channel_ready_future` makes its thread look at the channel up to
+  0.2 s later; if the channel is closed by then, that thread prints a traceback.
+  A call leaves nothing behind.
+
+  Args:
+    channel: connects to the server, and need not be connected yet.
+    seconds: how long to wait.
+  """
+  try:
+    # No server knows this method, and to say so is an answer.
+    channel.unary_unary('/tff_autotune_secagg/AreYouThere')(
+      b'', timeout=seconds, wait_for_ready=True
+    )
+  except grpc.RpcError as error:
+    silence = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
+    return error.code() not in silence
+  return True
 
 
 def check_port(port: int) -> None:
@@ -209,16 +232,10 @@ class WorkerProcess:
     Raises:
       RuntimeError: the worker ends or stays silent for a minute.
     """
-    ready = grpc.channel_ready_future(self.channel)
-    waited_seconds = 0.0
-    step_seconds = 0.1
-    while self.exit_status is None and waited_seconds < _START_TIMEOUT_SECONDS:
-      try:
-        ready.result(timeout=step_seconds)
+    give_up = time.monotonic() + _START_TIMEOUT_SECONDS
+    while self.exit_status is None and time.monotonic() < give_up:
+      if answers_within(self.channel, seconds=0.1):
         return
-      except grpc.FutureTimeoutError:
-        waited_seconds += step_seconds
-    ready.cancel()
     if self.exit_status is None:
       found = f'no answer after {_START_TIMEOUT_SECONDS:g} s'
     else:

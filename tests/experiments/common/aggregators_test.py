@@ -80,7 +80,7 @@ class ParseTest(parameterized.TestCase):
       'name',
       'autotune',
       r'`aggregator` must be one of plain_mean, '
-      r"fixed_range, .*autotuned, found 'autotune'\.",
+      r"clipped_mean, .*autotuned, found 'autotune'\.",
     ),
     (
       'setting',
@@ -117,7 +117,8 @@ class ParseTest(parameterized.TestCase):
       'not_finite',
       'fixed_range:clip_range=nan',
       "Setting 'clip_range' of the "
-      r"aggregator 'fixed_range' must be a positive number, found 'nan'\.",
+      "aggregator 'fixed_range' must be auto or a positive number, "
+      r"found 'nan'\.",
     ),
     (
       'boolean',
@@ -148,6 +149,8 @@ class PayloadTest(parameterized.TestCase):
     ('fixed_range', 'fixed_range:bits=8,clip_range=1', 8, 1000, True),
     # 36 bits: 32-bit numbers, and room for the sum of 10.
     ('secure', 'secure_aggregator', 36, 4500, True),
+    # Order 1008 is the next after 1000.
+    ('rotated_secure', 'rotated_secure_sum', 36, 4536, True),
     # No tensor is above the threshold of 20,000 values.
     ('compression', 'compression_aggregator', 32, 4000, False),
     ('ddp', 'ddp_secure_aggregator:bits=16', 16, 2048, True),
@@ -262,6 +265,73 @@ class FixedRangeTest(parameterized.TestCase):
     np.testing.assert_allclose(_run(built.factory, values), 0.5, rtol=1e-5)
 
 
+class AdaptiveRangeTest(parameterized.TestCase):
+  """The range begins at 100 and grows e^0.95 in a round that it clips."""
+
+  _SIGMA = 1e4
+
+  def _error(self, text):
+    values = np.random.default_rng(3).normal(0, self._SIGMA, (10, _NUM_VALUES))
+    built = aggregator_factories.build(text, _info(10))
+    return _nmse(_run(built.factory, values, rounds=10), values)
+
+  @parameterized.parameters('', ',rotate=true')
+  def test_finds_a_range(self, rotate):
+    # Largest of 1,000 normal numbers: 3.2 sigma. The range is twice what may be
+    # e^0.95 above that, in 24 steps; the variance of a step is a sixth.
+    step = 2 * 2 * 3.2 * math.exp(0.95) / 24
+    self.assertLess(
+      self._error(f'fixed_range:bits=8,clip_range=auto{rotate}'),
+      1.3 * step**2 / 6,
+    )
+
+  def test_a_constant_range_as_small_as_the_first_loses_all(self):
+    self.assertGreater(self._error('fixed_range:bits=8,clip_range=100'), 0.9)
+
+  def test_sends_only_sums(self):
+    built = aggregator_factories.build(
+      'fixed_range:clip_range=auto', _info(4, leaf_sizes=(16,))
+    )
+    tff.test.assert_not_contains_unsecure_aggregation(
+      built.factory.create(tff.TensorType(np.float32, [16])).next
+    )
+
+
+class ClippedMeanTest(absltest.TestCase):
+  def test_clips_what_is_larger_than_usual(self):
+    built = aggregator_factories.build(
+      'clipped_mean:factor=2', _info(2, weighted=True, leaf_sizes=(2, 1))
+    )
+    process = built.factory.create(
+      tff.to_type([(np.float32, (2,)), (np.float32, (1,))]),
+      tff.TensorType(np.float32),
+    )
+    state = process.initialize()
+    usual = 0.0  # Of the logarithm of the norm, by hand.
+    # Of the mean: the usual norm, more than twice it, none at all, less.
+    for scale in (1.0, 4.0, 0.0, 0.5, 8.0):
+      update = [np.float32([2 * scale, 0.0]), np.float32([2 * scale])]
+      output = process.next(state, [update, update], [1.0, 3.0])
+      state = output.state
+      norm = scale * math.sqrt(8)
+      if scale == 1.0:
+        usual = math.log(norm)
+      most = 2 * math.exp(usual)
+      self.assertEqual(output.measurements['is_clipped'], norm > most, scale)
+      found = np.concatenate([np.ravel(leaf) for leaf in output.result])
+      np.testing.assert_allclose(
+        found,
+        np.array([2.0, 0.0, 2.0]) * scale * min(1, most / max(norm, 1e-9)),
+        rtol=1e-5,
+      )
+      if scale:
+        usual = 0.9 * usual + 0.1 * math.log(norm)
+
+  def test_has_no_unweighted_form(self):
+    with self.assertRaisesRegex(ValueError, 'clipped_mean must be given weigh'):
+      aggregator_factories.build('clipped_mean', _info(2))
+
+
 class ErrorTest(parameterized.TestCase):
   """Every aggregator averages normal updates to the accuracy of its bits."""
 
@@ -281,6 +351,7 @@ class ErrorTest(parameterized.TestCase):
       1.3 * 0.029,
     ),
     ('secure', 'secure_aggregator:zeroing=false,clipping=false', 1e-9),
+    ('rotated_secure', 'rotated_secure_sum', 1e-9),
     ('compression', 'compression_aggregator', 1e-12),
     # Ranges of about 6.5 sigma in 255 steps: step^2 / 6 against sigma^2.
     (

@@ -54,6 +54,16 @@ class FlagFileTest(parameterized.TestCase):
       (config,) = self._configs(*given)
       self.assertEqual(config.aggregator, 'kashin')
 
+  def test_each_seed_has_a_partition_of_its_own_if_asked(self):
+    arguments = ['--flagfile', self._path, '--seeds=3,5', '--partition_seed=10']
+    for more, expected in (
+      ([], [10, 10]),
+      (['--partition_of_each_seed'], [13, 15]),
+    ):
+      configs = self._configs(*arguments, *more)[::2]
+      self.assertEqual([c.seed for c in configs], [3, 5])
+      self.assertEqual([c.partition_seed for c in configs], expected)
+
   def test_smoke_shrinks_what_is_not_given(self):
     first, _ = self._configs('--flagfile', self._path)
     self.assertEqual((first.num_rounds, first.num_clients), (2, 4))

@@ -1,5 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import gzip
 import os
 import pickle
@@ -18,6 +19,17 @@ class LoadTest(absltest.TestCase):
     self.assertEqual(data.train_images.dtype, np.uint8)
     self.assertLessEqual(data.train_images.max(), 16)
     self.assertEqual(set(data.test_labels), set(range(10)))
+
+  def test_hash_is_of_every_image_and_label(self):
+    data = datasets.synthetic('digits', num_train=4, num_test=2)
+    again = datasets.synthetic('digits', num_train=4, num_test=2)
+    self.assertEqual(data.sha256, again.sha256)
+    for name in ('train_images', 'train_labels', 'test_images', 'test_labels'):
+      changed = getattr(data, name).copy()
+      changed.flat[-1] += 1
+      self.assertNotEqual(
+        data.sha256, dataclasses.replace(data, **{name: changed}).sha256
+      )
 
   def test_unknown_name_lists_the_right_ones(self):
     with self.assertRaisesRegex(

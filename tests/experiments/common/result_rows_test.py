@@ -293,10 +293,12 @@ class EnvironmentTest(absltest.TestCase):
     for key in (
       'package',
       'tensorflow',
+      'tensorflow_model_optimization',
       'numpy',
       'python',
       'commit',
       'machine',
+      'processor_features',  # Every x86-64 that can run TensorFlow has AVX.
     ):
       self.assertNotEmpty(found[key])
 
