@@ -33,42 +33,17 @@ Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131)::
                               standard deviation is read off its mean
 """
 
+import importlib
+import typing
 import warnings
 
 from tff_autotune_secagg import _tff_version
+from tff_autotune_secagg._version import __version__
 
 _tff_version.check_tff_version()
 
-# pylint: disable=g-import-not-at-top,g-importing-member
-from tff_autotune_secagg import simulation
-from tff_autotune_secagg._version import __version__
-from tff_autotune_secagg.aggregators import autotuned_secure_aggregator
-from tff_autotune_secagg.aggregators import AutotunedSecureSumFactory
-from tff_autotune_secagg.checkpoints import check_state
-from tff_autotune_secagg.checkpoints import load_latest_state
-from tff_autotune_secagg.distributed_dp import distributed_dp_aggregator
-from tff_autotune_secagg.distributed_dp import distributed_dp_epsilon
-from tff_autotune_secagg.distributed_dp import distributed_dp_event
-from tff_autotune_secagg.distributed_dp import plan_distributed_dp_modulus
-from tff_autotune_secagg.factories.encoding_stage import (
-  QuantizeModEncodingStage,
-)
-from tff_autotune_secagg.factories.flatten import FlattenFactory
-from tff_autotune_secagg.factories.mean import SecureMeanFactory
-from tff_autotune_secagg.factories.mean import SecureUnweightedMeanFactory
-from tff_autotune_secagg.factories.modular_sum import ExactModularSumFactory
-from tff_autotune_secagg.factories.quantize_mod import QuantizeModFactory
-from tff_autotune_secagg.factories.rotation import HadamardRotationFactory
-from tff_autotune_secagg.metrics import round_measurements
-from tff_autotune_secagg.numerics.modes import Decoding
-from tff_autotune_secagg.numerics.modes import Rounding
-from tff_autotune_secagg.numerics.tuning import FixedBinSize
-from tff_autotune_secagg.numerics.tuning import Tuner
-from tff_autotune_secagg.numerics.wrapped_normal_tuner import WrappedNormalTuner
-from tff_autotune_secagg.planning import optimal_wrap_probability
-from tff_autotune_secagg.planning import plan_modulus
-from tff_autotune_secagg.planning import predicted_nmse
-from tff_autotune_secagg.simulation import tensorflow_log as _tensorflow_log
+if typing.TYPE_CHECKING:
+  from tff_autotune_secagg._public import *
 
 __all__ = [
   'AutotunedSecureSumFactory',
@@ -104,16 +79,24 @@ _RENAMED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
 
 
 def __getattr__(name):
-  if name not in _RENAMED:
+  """Loads TFF and all that is exported when the first name is asked for.
+
+  The commands of this package can so answer `--help` and a wrong flag at once.
+  """
+  if name in _RENAMED:
+    warnings.warn(
+      f'`{name}` is now `{_RENAMED[name]}`; the old name will be removed in'
+      ' 0.2.',
+      DeprecationWarning,
+      stacklevel=2,
+    )
+    return getattr(importlib.import_module(__name__), _RENAMED[name])
+  if name not in __all__:
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-  warnings.warn(
-    f'`{name}` is now `{_RENAMED[name]}`; the old name will be removed in 0.2.',
-    DeprecationWarning,
-    stacklevel=2,
-  )
-  return globals()[_RENAMED[name]]
+  public = importlib.import_module(f'{__name__}._public')
+  globals().update({name: getattr(public, name) for name in public.__all__})
+  return globals()[name]
 
 
-# A secure sum in TFF's own default context then says which context it needs.
-simulation.explain_missing_context()
-_tensorflow_log.drop_unused_assertions_if_silenced()
+def __dir__():
+  return sorted(set(globals()) | set(__all__))

@@ -13,18 +13,14 @@ With `--modulus`, says whether that one would do; the exit status is 1 if not.
 
 from collections.abc import Sequence
 import math
+import os
 import sys
 from typing import Any, Dict, List
 
 from absl import app
 from absl import flags
 
-from tff_autotune_secagg import aggregators
-from tff_autotune_secagg import planning
-from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import modulus_problems
-from tff_autotune_secagg.numerics import quantization
 
 Row = Dict[str, Any]
 
@@ -60,6 +56,11 @@ def rows(
   Raises:
     ValueError: a target is out of reach, or an argument out of range.
   """
+  from tff_autotune_secagg import aggregators  # Slow: it loads TFF.
+  from tff_autotune_secagg import planning
+  from tff_autotune_secagg.numerics import hadamard
+  from tff_autotune_secagg.numerics import quantization
+
   width = hadamard.padded_dim(max(num_values, aggregators.MIN_DIM))
   found = []
   for target in target_nmses:
@@ -96,6 +97,9 @@ def smallest_modulus(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
 ) -> int:
   """Returns the smallest power of two that is not refused for a cohort."""
+  from tff_autotune_secagg import planning  # Slow: it loads TFF.
+  from tff_autotune_secagg.numerics import modulus_problems
+
   return planning.plan_modulus(
     num_clients, modulus_problems.MAX_PREDICTED_NMSE, rounding=rounding
   )
@@ -136,6 +140,7 @@ def define_flags() -> None:
 
 def main(argv: Sequence[str]) -> None:
   """Prints what the flags ask for; exits with 1 if an argument will not do."""
+  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')  # Before TensorFlow.
   try:
     if len(argv) > 1:
       raise ValueError(
@@ -162,8 +167,10 @@ def _print(values):
   options = dict(
     modulus=values.modulus, num_clients=num_clients, rounding=rounding
   )
-  aggregators.AutotunedSecureSumFactory(**options)  # Refuses it if too small.
-  error = planning.predicted_nmse(**options)
+  import tff_autotune_secagg as autotune  # Slow: it loads TFF.
+
+  autotune.AutotunedSecureSumFactory(**options)  # Refuses it if too small.
+  error = autotune.predicted_nmse(**options)
   print(f'Modulus {values.modulus}: predicted NMSE {error:.2g}')
 
 

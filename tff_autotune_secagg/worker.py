@@ -19,8 +19,6 @@ from absl import app
 from absl import flags
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import simulation
-from tff_autotune_secagg.simulation import worker_process
 
 
 def define_flags() -> None:
@@ -41,10 +39,27 @@ def define_flags() -> None:
   flags.mark_flag_as_required('port')
 
 
+def _load_quietly():
+  """Loads TFF, which takes seconds, without TensorFlow's notices.
+
+  The worker gets its environment as it was: there, errors should be heard.
+  """
+  name = 'TF_CPP_MIN_LOG_LEVEL'
+  given = os.environ.get(name)
+  os.environ.setdefault(name, '3')
+  from tff_autotune_secagg import simulation
+  from tff_autotune_secagg.simulation import worker_process
+
+  if given is None:
+    del os.environ[name]
+  return simulation, worker_process
+
+
 def main(argv: Sequence[str]) -> None:
   """Becomes the worker that the flags describe."""
   if len(argv) > 1:
     raise app.UsageError(f'Only flags are taken, found {argv[1:]!r}.')
+  simulation, worker_process = _load_quietly()
   port = flags.FLAGS.port
   command = simulation.worker_command(
     port, max_concurrent_clients=flags.FLAGS.max_concurrent_clients

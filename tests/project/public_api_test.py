@@ -6,8 +6,10 @@ import enum
 import inspect
 
 from absl.testing import absltest
+from absl.testing import parameterized
 import tensorflow_federated as tff
 
+from tests import fresh_python
 import tff_autotune_secagg
 
 _NAMES = [
@@ -43,6 +45,51 @@ _NAMES = [
 _DEPRECATED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
 
 
+# What a fresh Python prints: a start-up that is slow is one that loads TFF.
+_LOADED = "'tensorflow' in sys.modules, 'tensorflow_federated' in sys.modules"
+_WITHOUT_TFF = '(False, False)'
+
+
+class StartTest(parameterized.TestCase):
+  """Importing TFF takes ten seconds; only who needs it waits for it."""
+
+  def test_import_loads_nothing_until_a_name_is_used(self):
+    output = fresh_python.run(
+      '-c',
+      'import sys\n'
+      'import tff_autotune_secagg as autotune\n'
+      'from tff_autotune_secagg import __version__\n'
+      'from tff_autotune_secagg.numerics import modes\n'
+      'assert not hasattr(autotune, "nonsense")\n'
+      'assert "Tuner" in dir(autotune)\n'
+      f'print(({_LOADED}))\n'
+      'from tff_autotune_secagg import *\n'
+      'assert Rounding is autotune.Rounding is modes.Rounding\n'
+      'assert simulation.worker_pids() == []\n'
+      f'print(({_LOADED}))\n',
+    )
+    self.assertEqual(output.status, 0, output.stderr)
+    self.assertEqual(output.stdout.splitlines(), [_WITHOUT_TFF, '(True, True)'])
+
+  @parameterized.product(
+    command=('planner', 'worker'), flag=('--help', '--nonsense')
+  )
+  def test_commands_answer_without_it(self, command, flag):
+    output = fresh_python.run(
+      '-c',
+      'import atexit, runpy, sys\n'
+      f'atexit.register(lambda: print(({_LOADED})))\n'
+      f'sys.argv = ["{command}", "{flag}"]\n'
+      f'runpy.run_module("tff_autotune_secagg.{command}", run_name="__main__")',
+    )
+    self.assertEqual(output.status, 1, output)  # absl's, for --help as well.
+    self.assertEndsWith(output.stdout, f'{_WITHOUT_TFF}\n')
+    if flag == '--nonsense':
+      self.assertIn("Unknown command line flag 'nonsense'", output.stderr)
+    else:
+      self.assertIn('USAGE', output.stdout)
+
+
 class PublicApiTest(absltest.TestCase):
   def test_exports_these_names_and_no_others(self):
     self.assertSequenceEqual(tff_autotune_secagg.__all__, _NAMES)
@@ -54,6 +101,9 @@ class PublicApiTest(absltest.TestCase):
     self.assertSameElements(
       public, [n for n in _NAMES if n not in ('__version__', 'simulation')]
     )
+
+  def test_lists_its_names_before_and_after_they_are_loaded(self):
+    self.assertContainsSubset(set(_NAMES), dir(tff_autotune_secagg))
 
   def test_deprecated_names_warn_and_lead_to_the_new_ones(self):
     for old, new in _DEPRECATED.items():
