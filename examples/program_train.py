@@ -38,9 +38,10 @@ class Progress(tff.program.ReleaseManager):
   async def release(self, value, key):
     metrics = await tff.program.materialize_value(value)
     found = autotune.round_measurements(metrics)
-    text = ', bin size {bin_size:.2g}, predicted error {predicted_nmse:.2g}'
+    text = 'bin size {bin_size:.2g}, predicted error {predicted_nmse:.2g}'
+    text = 'looking for a bin size' if found['calibrating'] else text
     loss = metrics['model_metrics']['loss']
-    print(f'round {key}: loss {loss:.3f}' + text.format(**found), flush=True)
+    print(f'round {key}: loss {loss:.3f}, ' + text.format(**found), flush=True)
 
 
 def main(folder, num_rounds=20):
@@ -76,7 +77,8 @@ def main(folder, num_rounds=20):
   try:
     autotune.simulation.run_program(program)
   except KeyboardInterrupt:
-    sys.exit('Interrupted; the same command continues.')
+    print('Interrupted; the same command continues.', file=sys.stderr)
+    sys.exit(130)  # What shells report for Ctrl-C.
 
 
 if __name__ == '__main__':

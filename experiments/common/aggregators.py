@@ -196,9 +196,12 @@ def parse(text: str) -> Scheme:
     key, equals, value = item.partition('=')
     if key not in known or not equals:
       right = ', '.join(f'{k}=...' for k in known) or 'none'
+      hint = ''
+      if key == 'bits' and 'modulus' in known:
+        hint = ' The modulus is 2**bits: write modulus=256 for 8 bits.'
       raise ValueError(
         f'Settings of the aggregator {name!r} must be among {right}; found '
-        f'{item!r}.'
+        f'{item!r}.{hint}'
       )
     reader = known[key][0]
     try:

@@ -89,6 +89,13 @@ class ParseTest(parameterized.TestCase):
       r"must be among none; found 'bits=3'\.",
     ),
     (
+      'bits',
+      'kashin:bits=8',
+      "Settings of the aggregator 'kashin' must be among modulus=..., "
+      r"wrap_probability=...; found 'bits=8'\. The modulus is 2\*\*bits: write "
+      r'modulus=256 for 8 bits\.',
+    ),
+    (
       'no_value',
       'kashin:modulus',
       "Settings of the aggregator 'kashin' must "
