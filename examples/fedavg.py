@@ -53,9 +53,7 @@ def main(num_rounds=20):
     found = autotune.round_measurements(output.metrics)
     text = 'bin size {bin_size:.2g}, predicted error {predicted_nmse:.2g}'
     text = 'looking for a bin size' if found['calibrating'] else text
-    print(
-      f'round {round_num}: accuracy {accuracy:.1%}, ' + text.format(**found)
-    )
+    print(f'round {round_num}: accuracy {accuracy:.1%},', text.format(**found))
 
 
 if __name__ == '__main__':

@@ -41,7 +41,7 @@ class Progress(tff.program.ReleaseManager):
     text = 'bin size {bin_size:.2g}, predicted error {predicted_nmse:.2g}'
     text = 'looking for a bin size' if found['calibrating'] else text
     loss = metrics['model_metrics']['loss']
-    print(f'round {key}: loss {loss:.3f}, ' + text.format(**found), flush=True)
+    print(f'round {key}: loss {loss:.3f},', text.format(**found), flush=True)
 
 
 def main(folder, num_rounds=20):

@@ -197,6 +197,8 @@ def expected_error(
     noise = num_clients * rounding * (bin_size / size) ** 2
     observed = 1.0 + noise
     half_period = modulus * bin_size / size / 2 / math.sqrt(observed)
+    # Where the spline ends: all is lost below it, and e^-72 of it above.
+    half_period = min(max(half_period, 0.3), 12.0)
     wrapped = observed * math.exp(_log_wrapped_error(is_centred)(half_period))
     if not is_centred:
       # Of what is known of signal and noise together, this part is signal.

@@ -24,6 +24,8 @@ _LOOKS: Dict[str, Tuple[str, str]] = {
   'kashin': ('#999933', '*'),
   'distributed_dp': ('#332288', 'p'),
   'central_dp': ('#882255', 'h'),
+  'clipped_mean': ('#DDAA33', '<'),
+  'rotated_secure_sum': ('#117733', '>'),
 }
 COLOURS: Dict[str, str] = {name: colour for name, (colour, _) in _LOOKS.items()}
 # Parts of libraries that are no aggregators by themselves.

@@ -405,7 +405,10 @@ class CommandLineTest(absltest.TestCase):
   def test_a_wrong_flag_is_one_sentence(self):
     for wrong, right in (
       ('--dataset=mnist', 'digits|fashion_mnist|cifar10'),
-      ('--aggregator=sum', 'must be one of plain_mean, fixed_range'),
+      (
+        '--aggregator=sum',
+        'must be one of plain_mean, clipped_mean, fixed_range',
+      ),
       ('--aggregator=kashin:modulus={bits', "'{bits'"),
       ('--num_rounds=0', 'num_rounds=0'),
       ('--seeds=a', 'must be ints of at least 0, separated by commas, found'),

@@ -83,9 +83,9 @@ def command(
 def answers_within(channel: grpc.Channel, seconds: float) -> bool:
   """Whether a gRPC server answers on `channel`, waited for at most `seconds`.
 
-  gRPC's own `channel_ready_future` makes its thread look at the channel up to
-  0.2 s later; if the channel is closed by then, that thread prints a traceback.
-  A call leaves nothing behind.
+  gRPC's own future for that makes a thread look at the channel up to 0.2 s
+  later. If the channel is closed by then, the thread prints a traceback. A call
+  leaves nothing behind.
 
   Args:
     channel: connects to the server, and need not be connected yet.
