@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figure of the benchmark: how many times the reference each case takes."""
 
+import itertools
 from typing import Any, Dict, Sequence
 
+from matplotlib import lines as mpl_lines
 import matplotlib.pyplot as plt
 
 from experiments.benchmark import summary
@@ -18,6 +20,9 @@ _TITLES = {
 }
 
 
+_COLUMNS = 2
+
+
 def draw(rows: Sequence[Dict[str, Any]], title: str = ''):
   """Returns a figure with one panel for each group in `rows`.
 
@@ -27,10 +32,14 @@ def draw(rows: Sequence[Dict[str, Any]], title: str = ''):
   """
   cells = summary.summarize(rows)
   groups = [g for g in _TITLES if any(cell['group'] == g for cell in cells)]
+  num_rows = -(-len(groups) // _COLUMNS)
   figure, panels = plt.subplots(
-    1, len(groups), figsize=(4.6 * len(groups), 4.4), squeeze=False
+    num_rows, _COLUMNS, figsize=(11, 4.4 * num_rows), squeeze=False
   )
-  for group, axes in zip(groups, panels[0]):
+  for group, axes in itertools.zip_longest(groups, panels.flat):
+    if group is None:
+      axes.set_axis_off()
+      continue
     _panel(axes, group, [cell for cell in cells if cell['group'] == group])
   repeats = sorted({cell['repeats'] for cell in cells})
   counts = ' or '.join(str(count) for count in repeats)
@@ -56,9 +65,9 @@ def _panel(axes, group, cells):
     axes.axhline(1.0, color='grey', linewidth=0.8)
     axes.set_xlabel('values in the vector')
     axes.set_ylabel(ratio)
-  # Below the axes where marks are everywhere.
-  below = dict(loc='upper center', bbox_to_anchor=(0.5, -0.16))
-  axes.legend(fontsize='x-small', **(below if group == 'round' else {}))
+    axes.legend(fontsize='x-small', loc='upper left')
+    # Room for it above the lines.
+    axes.set_ylim(top=10 * axes.get_ylim()[1])
 
 
 def _ratios(cells):
@@ -69,13 +78,17 @@ def _ratios(cells):
   return middle, [below, above]
 
 
+def _owner(case):
+  """The library that a case is of, as `palette` names it."""
+  owners = {'tff_autotune_secagg': 'autotuned', 'TFF': 'TFF', 'TFMOT': 'TFMOT'}
+  return owners.get(case.split()[0], 'neutral')
+
+
 def _looks(cases):
   """Colour and line style of each case, by the library that it is of."""
-  owners = {'tff_autotune_secagg': 'autotuned', 'TFF': 'TFF', 'TFMOT': 'TFMOT'}
   by_owner = {}
   for case in cases:
-    owner = owners.get(case.split()[0], 'neutral')
-    by_owner.setdefault(owner, []).append(case)
+    by_owner.setdefault(_owner(case), []).append(case)
   looks = {}
   for owner, members in by_owner.items():
     looks.update(zip(members, palette.shades(owner, len(members))))
@@ -104,24 +117,39 @@ def _draw_by_size(axes, rows):
 
 
 def _draw_by_case(axes, rows):
-  """A row for each case, a mark for each size of vector and round."""
+  """A row for each case, a mark for each size of vector and round.
+
+  Colours are those of the libraries, marks those of the sizes.
+  """
   cases = list(dict.fromkeys(row['case'] for row in rows))
   sizes = {}
   for row in rows:
     sizes.setdefault((row['dim'], row['num_clients']), []).append(row)
-  looks = palette.shades('neutral', len(sizes))
+  legend = []
   for index, ((dim, num_clients), cells) in enumerate(sorted(sizes.items())):
-    middle, bars = _ratios(cells)
-    axes.errorbar(
-      middle,
-      [cases.index(cell['case']) for cell in cells],
-      xerr=bars,
-      label=f'{dim:,} values, {num_clients} clients',
-      marker='os^Dv<>'[index % 7],
-      markersize=4,
-      capsize=2,
-      color=looks[index]['color'],
-      linestyle='none',
+    look = dict(
+      marker='os^Dv<>'[index % 7], markersize=5, linestyle='none', capsize=2
     )
+    for cell in cells:
+      middle, bars = _ratios([cell])
+      row = cases.index(cell['case']) + 0.2 * (index - (len(sizes) - 1) / 2)
+      axes.errorbar(
+        middle,
+        [row],
+        xerr=bars,
+        color=palette.COLOURS[_owner(cell['case'])],
+        **look,
+      )
+    del look['capsize']
+    legend.append(
+      mpl_lines.Line2D(
+        [],
+        [],
+        color=palette.NEUTRAL,
+        label=f'{dim:,} values, {num_clients} clients',
+        **look,
+      )
+    )
+  axes.legend(handles=legend, fontsize='x-small', loc='upper right')
   axes.set_yticks(range(len(cases)), cases, fontsize='x-small')
   axes.invert_yaxis()

@@ -12,6 +12,7 @@ import numpy as np
 
 from experiments.common import t_interval
 from experiments.common import tables
+from experiments.common import two_way
 
 Row = Mapping[str, Any]
 
@@ -54,6 +55,17 @@ def _runs(rows: Sequence[Row], last_part: float) -> List[Dict[str, Any]]:
   return runs
 
 
+def _differences(runs) -> Mapping[str, two_way.Difference]:
+  values = {}
+  for run in runs:
+    config = run['row']['config']
+    block = config['seed'], config.get('partition_seed')
+    values[config['aggregator'], block] = run['accuracy']
+  if not any(aggregator == REFERENCE for aggregator, _ in values):
+    return {}
+  return two_way.differences(values, REFERENCE)
+
+
 def by_aggregator(
   rows: Sequence[Row], last_part: float = LAST_PART
 ) -> List[Dict[str, Any]]:
@@ -71,17 +83,13 @@ def by_aggregator(
     `bytes_per_client`, `mean` and `interval` (half width) of the accuracy in
     percent, `rise` (the mean minus that over the part before, which is small
     once training has settled; None if nothing was evaluated there), `repeats`
-    and `rounds` (the fewest of a run). If there are runs of
-    `REFERENCE`, also `difference` and `difference_interval`: accuracy minus
-    that of the reference with the same seed, which had the same clients and
-    initial weights; None without such a pair.
+    and `rounds` (the fewest of a run), and `difference`, the
+    `two_way.Difference` from `REFERENCE` in points. Runs of the same seeds are
+    a block: they had the same clients and initial weights. `difference` is None
+    if the two cannot be compared.
   """
   runs = _runs(rows, last_part)
-  reference = {
-    run['row']['config']['seed']: run['accuracy']
-    for run in runs
-    if run['row']['config']['aggregator'] == REFERENCE
-  }
+  differences = _differences(runs)
   grouped = collections.OrderedDict()
   for run in runs:
     grouped.setdefault(run['row']['config']['aggregator'], []).append(run)
@@ -89,11 +97,6 @@ def by_aggregator(
   for aggregator, members in grouped.items():
     accuracies = [run['accuracy'] for run in members]
     rises = [run['rise'] for run in members if run['rise'] is not None]
-    pairs = [
-      run['accuracy'] - reference[run['row']['config']['seed']]
-      for run in members
-      if run['row']['config']['seed'] in reference
-    ]
     found.append(
       dict(
         aggregator=aggregator,
@@ -104,33 +107,40 @@ def by_aggregator(
         rise=_mean(rises),
         repeats=len(members),
         rounds=min(run['row']['round'] for run in members),
-        difference=_mean(pairs),
-        difference_interval=t_interval.half_width(pairs) if pairs else None,
+        difference=differences.get(aggregator),
       )
     )
   return found
 
 
 def format_table(found: Sequence[Dict[str, Any]]) -> str:
-  """`by_aggregator` as a Markdown table, the interval where there is one."""
+  """`by_aggregator` as a Markdown table.
 
-  def number(mean, interval=None, sign=''):
-    if mean is None:
+  ± is the 95 % interval of the difference; "at least" its one-sided 95 % bound.
+  """
+
+  def number(value, sign='+'):
+    return '-' if value is None else f'{value:{sign}.2f}'
+
+  def difference(found):
+    if found is None:
       return '-'
-    text = f'{mean:{sign}.2f}'
-    return text + (f' ± {interval:.2f}' if interval else '')
+    half_width = found.half_width
+    more = '' if half_width is None else f' ± {half_width:.2f}'
+    return number(found.mean) + more
 
   heads = ('aggregator', 'bits', 'bytes', 'repeats', 'accuracy, %')
-  heads += ('minus plain mean', 'rise')
+  heads += ('minus plain mean', 'at least', 'rise')
   rows = [
     (
       f'`{row["aggregator"]}`',
       f'{row["bits_per_coordinate"]:.3g}',
       f'{row["bytes_per_client"]:,}',
       row['repeats'],
-      number(row['mean'], row['interval']),
-      number(row['difference'], row['difference_interval'], '+'),
-      number(row['rise'], sign='+'),
+      number(row['mean'], sign=''),
+      difference(row['difference']),
+      number(row['difference'] and row['difference'].lower_bound),
+      number(row['rise']),
     )
     for row in found
   ]

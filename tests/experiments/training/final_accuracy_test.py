@@ -48,10 +48,28 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertEqual(reference['aggregator'], 'plain_mean')
     self.assertAlmostEqual(reference['mean'], 70.0)
     self.assertGreater(reference['interval'], 40.0)
-    self.assertAlmostEqual(found['difference'], 1.0)
-    self.assertLess(found['difference_interval'], 1e-9)
+    self.assertAlmostEqual(found['difference'].mean, 1.0)
+    self.assertLess(found['difference'].half_width, 1e-9)
     self.assertEqual(found['repeats'], 4)
     self.assertIsNone(found['rise'])
+
+  def test_another_partition_is_another_block(self):
+    rows = _run('plain_mean', 1, [0.5]) + _run('a', 1, [0.6])
+    self.assertIsNotNone(final_accuracy.by_aggregator(rows)[1]['difference'])
+    rows[1]['config']['partition_seed'] = 7
+    self.assertIsNone(final_accuracy.by_aggregator(rows)[1]['difference'])
+
+  def test_table_has_intervals_and_bounds_where_there_are_repeats(self):
+    rows = []
+    for seed, level, gain in ((1, 0.5, 0.01), (2, 0.7, 0.03)):
+      rows += _run('plain_mean', seed, [level])
+      rows += _run('a', seed, [level + gain])
+    cells = final_accuracy.format_table(
+      final_accuracy.by_aggregator(rows)
+    ).splitlines()[-1]
+    # By hand: pairs of 1 and 3 points; t with one degree of freedom has the
+    # quantiles 12.71 and 6.31.
+    self.assertIn('| +2.00 ± 12.71 | -4.31 |', ' '.join(cells.split()))
 
   def test_table(self):
     rows = _run('plain_mean', 1, [0.5]) + _run('a', 1, [None] * 5 + [0.4999])
@@ -62,10 +80,10 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertLen(lines, 5)
     cells = [[cell.strip() for cell in line.split('|')[1:-1]] for line in lines]
     self.assertEqual(
-      cells[3], ['`a`', '8', '1,000', '1', '49.99', '-0.01', '-']
+      cells[3], ['`a`', '8', '1,000', '1', '49.99', '-0.01', '-', '-']
     )
     self.assertEqual(
-      cells[4], ['`b`', '8', '1,000', '1', '52.00', '+2.00', '-1.00']
+      cells[4], ['`b`', '8', '1,000', '1', '52.00', '+2.00', '-', '-1.00']
     )
 
 
