@@ -11,6 +11,8 @@ import tensorflow_federated as tff
 
 from tests import fresh_python
 import tff_autotune_secagg
+from tff_autotune_secagg import planner
+from tff_autotune_secagg import worker
 
 _NAMES = [
   'AutotunedSecureSumFactory',
@@ -72,15 +74,16 @@ class StartTest(parameterized.TestCase):
     self.assertEqual(output.stdout.splitlines(), [_WITHOUT_TFF, '(True, True)'])
 
   @parameterized.product(
-    command=('planner', 'worker'), flag=('--help', '--nonsense')
+    command=(planner, worker), flag=('--help', '--nonsense')
   )
   def test_commands_answer_without_it(self, command, flag):
+    name = command.__name__
     output = fresh_python.run(
       '-c',
       'import atexit, runpy, sys\n'
       f'atexit.register(lambda: print(({_LOADED})))\n'
-      f'sys.argv = ["{command}", "{flag}"]\n'
-      f'runpy.run_module("tff_autotune_secagg.{command}", run_name="__main__")',
+      f'sys.argv = ["{name}", "{flag}"]\n'
+      f'runpy.run_module("{name}", run_name="__main__")',
     )
     self.assertEqual(output.status, 1, output)  # absl's, for --help as well.
     self.assertEndsWith(output.stdout, f'{_WITHOUT_TFF}\n')
