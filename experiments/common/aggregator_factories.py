@@ -56,13 +56,11 @@ class Built:
     bits_per_coordinate: Bits that a client sends for one coordinate of the
       vector that is on the wire.
     bytes_per_client: Bytes of the update's payload for one client and round.
-    secure: Whether the server sees nothing of an update but the sum.
   """
 
   factory: Any
   bits_per_coordinate: float
   bytes_per_client: int
-  secure: bool
 
 
 def _payload_bytes(bits: float, num_coordinates: int) -> int:
@@ -109,7 +107,7 @@ def _plain_mean(info: Round) -> Built:
     if info.weighted
     else tff.aggregators.UnweightedMeanFactory()
   )
-  return Built(factory, 32, _payload_bytes(32, info.num_values), secure=False)
+  return Built(factory, 32, _payload_bytes(32, info.num_values))
 
 
 def _clipped_mean(info: Round, factor) -> Built:
@@ -139,9 +137,7 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   if rotate:
     factory, num_coordinates = _rotated(factory, info)
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
-  return Built(
-    factory, bits, _payload_bytes(bits, num_coordinates), secure=True
-  )
+  return Built(factory, bits, _payload_bytes(bits, num_coordinates))
 
 
 def _rotated(inner_factory, info: Round):
@@ -157,9 +153,7 @@ def _secure_aggregator(info: Round, zeroing, clipping) -> Built:
     zeroing=zeroing, clipping=clipping, weighted=info.weighted
   )
   bits = _secure_sum_bits(info)
-  return Built(
-    factory, bits, _payload_bytes(bits, info.num_values), secure=True
-  )
+  return Built(factory, bits, _payload_bytes(bits, info.num_values))
 
 
 def _secure_sum_bits(info: Round) -> int:
@@ -173,9 +167,7 @@ def _rotated_secure_sum(info: Round) -> Built:
   )
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
   bits = _secure_sum_bits(info)
-  return Built(
-    factory, bits, _payload_bytes(bits, num_coordinates), secure=True
-  )
+  return Built(factory, bits, _payload_bytes(bits, num_coordinates))
 
 
 # What `tff.learning.compression_aggregator` does to tensors: those with more
@@ -192,9 +184,7 @@ def _compression_aggregator(info: Round, zeroing, clipping) -> Built:
     size * (_COMPRESSION_BITS if size > _COMPRESSION_THRESHOLD else 32)
     for size in info.leaf_sizes
   )
-  return Built(
-    factory, total / info.num_values, math.ceil(total / 8), secure=False
-  )
+  return Built(factory, total / info.num_values, math.ceil(total / 8))
 
 
 def _allow_deep_computations():
@@ -223,7 +213,7 @@ def _ddp_secure_aggregator(
   )
   # One rotation of the whole update, padded to a power of two.
   padded = 2 ** (info.num_values - 1).bit_length()
-  return Built(factory, bits, _payload_bytes(bits, padded), secure=True)
+  return Built(factory, bits, _payload_bytes(bits, padded))
 
 
 def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
@@ -239,7 +229,7 @@ def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
     )
   else:
     factory = of.gaussian_fixed(noise_multiplier, info.num_clients, clip_norm)
-  return Built(factory, 32, _payload_bytes(32, info.num_values), secure=False)
+  return Built(factory, 32, _payload_bytes(32, info.num_values))
 
 
 def _distributed_dp(
@@ -260,7 +250,7 @@ def _distributed_dp(
   # A coordinate for the clip bit, if the norm adapts.
   dim = max(info.num_values + (clip_norm is None), autotune.aggregators.MIN_DIM)
   num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
-  return Built(factory, bits, num_bytes, secure=True)
+  return Built(factory, bits, num_bytes)
 
 
 def _rotated_quantization(info: Round, bits) -> Built:
@@ -274,7 +264,7 @@ def _rotated_quantization(info: Round, bits) -> Built:
     else tff.aggregators.UnweightedMeanFactory(factory)
   )
   # And the two ends of the client's range.
-  return Built(factory, bits, _payload_bytes(bits, padded) + 8, secure=False)
+  return Built(factory, bits, _payload_bytes(bits, padded) + 8)
 
 
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
@@ -296,7 +286,6 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
       bits,
       baseline_factories.KashinFactory.num_coefficients(info.num_values),
     ),
-    secure=True,
   )
 
 
@@ -322,7 +311,7 @@ def _autotuned(
   bits = quantization.num_bits(modulus)
   dim = max(info.num_values, autotune.aggregators.MIN_DIM)
   num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
-  return Built(factory, bits, num_bytes, secure=True)
+  return Built(factory, bits, num_bytes)
 
 
 # By the names of the functions, so that no name is without one.

@@ -77,6 +77,7 @@ _RULES = {
 class _Entry:
   summary: str
   settings: Mapping[str, Tuple[Callable[[str], Any], Any]]
+  secure: bool = True
 
 
 def _entry(summary: str, **settings) -> _Entry:
@@ -84,11 +85,16 @@ def _entry(summary: str, **settings) -> _Entry:
   return _Entry(summary, settings)
 
 
+def _in_the_clear(summary: str, **settings) -> _Entry:
+  """As `_entry`, of one whose server sees single updates."""
+  return _Entry(summary, settings, secure=False)
+
+
 _ENTRIES: Dict[str, _Entry] = {
-  'plain_mean': _entry(
+  'plain_mean': _in_the_clear(
     'mean of 32-bit floats, in the clear',
   ),
-  'clipped_mean': _entry(
+  'clipped_mean': _in_the_clear(
     'plain_mean whose norm is clipped to factor times the usual one',
     factor=(_positive_float, 1.5),
   ),
@@ -109,7 +115,7 @@ _ENTRIES: Dict[str, _Entry] = {
     "rotation, then the 32-bit integers and TFF's estimated range of "
     'secure_aggregator',
   ),
-  'compression_aggregator': _entry(
+  'compression_aggregator': _in_the_clear(
     'tff.learning.compression_aggregator: large tensors 8 bits, in the clear',
     zeroing=(_boolean, True),
     clipping=(_boolean, True),
@@ -121,7 +127,7 @@ _ENTRIES: Dict[str, _Entry] = {
     zeroing=(_boolean, True),
     noise_multiplier=(_nonnegative_float, 0.0),
   ),
-  'central_dp': _entry(
+  'central_dp': _in_the_clear(
     'tff.aggregators.DifferentiallyPrivateFactory: Gaussian noise of the '
     'server, updates in the clear; an unweighted mean',
     noise_multiplier=(_positive_float, 1.0),
@@ -135,7 +141,7 @@ _ENTRIES: Dict[str, _Entry] = {
     clip_norm=(_float_or_auto, None),
     modulus=(_int_or_auto, None),
   ),
-  'rotated_quantization': _entry(
+  'rotated_quantization': _in_the_clear(
     'rotation, then a range per client, in the clear (Suresh et al. 2017)',
     bits=(int, 8),
   ),
@@ -170,6 +176,11 @@ class Scheme:
   text: str
   name: str
   settings: Mapping[str, Any]
+
+  @property
+  def secure(self) -> bool:
+    """Whether the server sees nothing of an update but the sum."""
+    return _ENTRIES[self.name].secure
 
 
 def parse(text: str) -> Scheme:

@@ -17,24 +17,13 @@ import numpy as np
 
 from experiments.common import seeds
 from experiments.common import tables
+from experiments.common import traffic
 from experiments.protocol_cost import masking_protocol
 from experiments.protocol_cost import settings
 from tff_autotune_secagg.numerics import quantization
 
 # Abstract of Bonawitz et al. (2017): 16-bit values, n clients, d entries.
 QUOTED_EXPANSION = {(2**10, 2**20): 1.73, (2**14, 2**24): 1.98}
-
-
-def overhead_bytes(num_clients: int) -> int:
-  """Bytes of a client in both directions beside its masked vector.
-
-  Of and for each client: 64 of public keys, of which a client sends its own;
-  two encrypted shares of 33 bytes and a tag of 16, sent and received; one share
-  of 33 to unmask. And one bit to say who survived.
-  """
-  sent = 64 + num_clients * (2 * 33 + 16) + num_clients * 33
-  received = num_clients * (64 + 2 * 33 + 16) + math.ceil(num_clients / 8)
-  return sent + received
 
 
 def headroom_modulus(bits: int, num_clients: int) -> int:
@@ -88,7 +77,7 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
   `source` is 'measured' where the protocol ran with so many clients: its vector
   message is measured at `config.dim` and scaled to the row's dimension, the
   other messages are counted as they were. It is 'computed' for the sizes of the
-  paper, from `overhead_bytes`, which is equal to every measurement.
+  paper, from `traffic.key_bytes`, which is equal to every measurement.
   """
   for num_clients in config.num_clients:
     for bits in config.bits:
@@ -98,10 +87,10 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
       }
       for scheme, modulus in moduli.items():
         found = measure(num_clients, modulus, config)
-        if found['other'] != overhead_bytes(num_clients):
+        if found['other'] != traffic.key_bytes(num_clients):
           raise RuntimeError(
-            f'`overhead_bytes` must equal what was measured, found'
-            f' {overhead_bytes(num_clients)} and {found["other"]}.'
+            f'`traffic.key_bytes` must equal what was measured, found'
+            f' {traffic.key_bytes(num_clients)} and {found["other"]}.'
           )
         for dim in config.dims:
           vector = math.ceil(found['vector'] * dim / config.dim)
@@ -109,7 +98,7 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
             scheme, num_clients, dim, bits, vector, found['other'], 'measured'
           )
   for (num_clients, dim), quoted in QUOTED_EXPANSION.items():
-    other = overhead_bytes(num_clients)
+    other = traffic.key_bytes(num_clients)
     for bits in config.bits:
       moduli = {
         'headroom': headroom_modulus(bits, num_clients),

@@ -6,6 +6,7 @@ from typing import Any, Mapping, Optional, Sequence
 
 from matplotlib import pyplot as plt
 from matplotlib import ticker
+import numpy as np
 
 from experiments.common import palette
 from experiments.common import plot_style
@@ -119,37 +120,95 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
   return plot_style.finish(figure, title, plot_style.repeats_note(rows))
 
 
+def difference_figure(rows: Sequence[Row], title: str = ''):
+  """Accuracy minus that of the plain mean, by round.
+
+  Bands are 95 % intervals from the scatter of all runs (`two_way`); a curve of
+  one run is dashed.
+
+  Args:
+    rows: Joined round rows, some of the plain mean.
+    title: Put above, before the number of repeats.
+
+  Raises:
+    ValueError: There is no row of the plain mean.
+  """
+  curves = final_accuracy.differences_by_round(rows)
+  looks = palette.curves(curves)
+  legend_inches = _LEGEND_INCHES if len(curves) > plot_style.MOST_INSIDE else 0
+  figure, axes = plt.subplots(figsize=(6.5 + legend_inches, 4.5))
+  for aggregator, curve in curves.items():
+    rounds, means, half_widths, repeats = map(np.array, zip(*curve))
+    look = dict(looks[aggregator], linestyle='-' if repeats.max() > 1 else '--')
+    axes.plot(rounds, means, label=plot_style.alpha_label(aggregator), **look)
+    axes.fill_between(
+      rounds,
+      means - half_widths,
+      means + half_widths,
+      color=look['color'],
+      alpha=0.15,
+      linewidth=0,
+    )
+  axes.axhline(0.0, color=palette.NEUTRAL, linewidth=0.8)
+  axes.set(xlabel='round', ylabel='accuracy minus plain mean (points)')
+  axes.grid(alpha=0.3)
+  plot_style.add_legend(axes)
+  repeats = sorted({int(p[3]) for curve in curves.values() for p in curve})
+  counts = ' or '.join(map(str, repeats))
+  note = f'{counts} repeats, bands: 95 % intervals, scatter pooled'
+  return plot_style.finish(figure, title, note)
+
+
 def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
-  """Final accuracy (`final_accuracy`) against bytes per client and round."""
-  figure, axes = plt.subplots(figsize=(7, 4.5))
+  """Final accuracy against the bytes of a client's update and whole round.
+
+  Args:
+    rows: Joined round rows, some of the plain mean.
+    title: Put above, before the number of repeats.
+
+  Raises:
+    ValueError: There is no row of the plain mean.
+  """
   points = final_accuracy.by_aggregator(rows)
+  if points[0]['round_bytes'] is None:
+    raise ValueError(
+      f'`rows` must hold some of {final_accuracy.REFERENCE}, found none.'
+    )
+  points = [p for p in points if p['difference'] is not None]
+  figure, panels = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
+  for axes, field, text in (
+    (panels[0], 'bytes_per_client', 'update of a client'),
+    (panels[1], 'round_bytes', 'whole round of a client: update, model, keys'),
+  ):
+    _draw_points(axes, points, field)
+    axes.set(xlabel=f'bytes: {text}')
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(ticker.EngFormatter(unit='B'))
+    axes.axhline(0.0, color=palette.NEUTRAL, linewidth=0.8)
+    axes.grid(alpha=0.3, which='both')
+  panels[0].set_ylabel('final accuracy minus plain mean (points)')
+  panels[1].legend(fontsize='small')
+  counts = ' or '.join(map(str, sorted({p['repeats'] for p in points})))
+  note = f'repeats: {counts} (pale: 1); bars: 95 % intervals, scatter pooled'
+  return plot_style.finish(figure, title, note)
+
+
+def _draw_points(axes, points, field):
+  """A mark for each aggregator, pale if it was run once."""
   by_family = {}
   for point in points:
     family = palette.family(point['aggregator'])
     by_family.setdefault(family, []).append(point)
   for family in palette.families(by_family):
-    mine = by_family[family]
-    axes.errorbar(
-      [p['bytes_per_client'] for p in mine],
-      [p['mean'] for p in mine],
-      [p['interval'] for p in mine],
-      linestyle='none',
-      capsize=3,
-      **palette.family_style(family),
-    )
-  axes.set(
-    xlabel='bytes per client and round',
-    xscale='log',
-    ylabel='final test accuracy (%)',
-  )
-  axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-  axes.xaxis.set_major_formatter(ticker.EngFormatter(unit='B'))
-  axes.xaxis.set_minor_formatter(ticker.NullFormatter())
-  axes.grid(alpha=0.3, which='both')
-  axes.legend(fontsize='small')
-  counts = sorted({p['repeats'] for p in points})
-  text = ' or '.join(map(str, counts))
-  note = f'repeats: {text}' + (
-    '; bars: 95 % t-interval of the mean' if max(counts) > 1 else ''
-  )
-  return plot_style.finish(figure, title, note)
+    look = palette.family_style(family)
+    for point in by_family[family]:
+      axes.errorbar(
+        [point[field]],
+        [point['difference'].mean],
+        [point['difference'].half_width or 0.0],
+        linestyle='none',
+        capsize=3,
+        alpha=1.0 if point['repeats'] > 1 else 0.4,
+        **look,
+      )
+      look['label'] = None  # One entry of the legend is enough.

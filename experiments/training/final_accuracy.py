@@ -12,6 +12,7 @@ import numpy as np
 
 from experiments.common import t_interval
 from experiments.common import tables
+from experiments.common import traffic
 from experiments.common import two_way
 
 Row = Mapping[str, Any]
@@ -55,12 +56,63 @@ def _runs(rows: Sequence[Row], last_part: float) -> List[Dict[str, Any]]:
   return runs
 
 
+def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
+  """Accuracy minus that of `REFERENCE` after each evaluated round.
+
+  Args:
+    rows: Joined round rows of one experiment.
+
+  Returns:
+    For each other aggregator, in order of appearance, a list of round,
+    difference and half width of its 95 % interval (0 if there is none), both in
+    points, and number of repeats.
+
+  Raises:
+    ValueError: There is no row of `REFERENCE`.
+  """
+  by_round = {}
+  for row in rows:
+    accuracy = percent(row)
+    if accuracy is not None:
+      values = by_round.setdefault(row['round'], {})
+      values[row['config']['aggregator'], _block(row)] = accuracy
+  curves = collections.OrderedDict()
+  for number, values in sorted(by_round.items()):
+    names = [aggregator for aggregator, _ in values]
+    if REFERENCE not in names:
+      continue
+    for name, found in two_way.differences(values, REFERENCE).items():
+      if name != REFERENCE:
+        point = number, found.mean, found.half_width or 0.0, names.count(name)
+        curves.setdefault(name, []).append(point)
+  if not curves:
+    raise ValueError(
+      f'`rows` must hold some of {REFERENCE} and of others, found none.'
+    )
+  return curves
+
+
+def _block(row: Row) -> tuple:
+  """Runs with the same have the same clients, batches and initial weights."""
+  return row['config']['seed'], row['config'].get('partition_seed')
+
+
+def _round_bytes(row: Row, model_bytes) -> Optional[int]:
+  if len(model_bytes) != 1:
+    return None
+  return traffic.round_bytes(
+    row['config']['aggregator'],
+    update_bytes=row['bytes_per_client'],
+    model_bytes=max(model_bytes),
+    num_clients=row['config']['clients_per_round'],
+  )
+
+
 def _differences(runs) -> Mapping[str, two_way.Difference]:
   values = {}
   for run in runs:
-    config = run['row']['config']
-    block = config['seed'], config.get('partition_seed')
-    values[config['aggregator'], block] = run['accuracy']
+    aggregator = run['row']['config']['aggregator']
+    values[aggregator, _block(run['row'])] = run['accuracy']
   if not any(aggregator == REFERENCE for aggregator, _ in values):
     return {}
   return two_way.differences(values, REFERENCE)
@@ -86,10 +138,17 @@ def by_aggregator(
     and `rounds` (the fewest of a run), and `difference`, the
     `two_way.Difference` from `REFERENCE` in points. Runs of the same seeds are
     a block: they had the same clients and initial weights. `difference` is None
-    if the two cannot be compared.
+    if the two cannot be compared. `round_bytes` are those of a client's whole
+    round, None without a run of `REFERENCE`, which tells the size of the model.
   """
   runs = _runs(rows, last_part)
   differences = _differences(runs)
+  # The reference sends all parameters as floats, as which the model goes down.
+  model_bytes = {
+    run['row']['bytes_per_client']
+    for run in runs
+    if run['row']['config']['aggregator'] == REFERENCE
+  }
   grouped = collections.OrderedDict()
   for run in runs:
     grouped.setdefault(run['row']['config']['aggregator'], []).append(run)
@@ -108,6 +167,7 @@ def by_aggregator(
         repeats=len(members),
         rounds=min(run['row']['round'] for run in members),
         difference=differences.get(aggregator),
+        round_bytes=_round_bytes(members[0]['row'], model_bytes),
       )
     )
   return found
@@ -116,7 +176,9 @@ def by_aggregator(
 def format_table(found: Sequence[Dict[str, Any]]) -> str:
   """`by_aggregator` as a Markdown table.
 
-  ± is the 95 % interval of the difference; "at least" its one-sided 95 % bound.
+  Bytes are those of the update, and of a client's whole round: update, model
+  and keys. ± is the 95 % interval of the difference, "at least" its one-sided
+  95 % bound.
   """
 
   def number(value, sign='+'):
@@ -129,13 +191,15 @@ def format_table(found: Sequence[Dict[str, Any]]) -> str:
     more = '' if half_width is None else f' ± {half_width:.2f}'
     return number(found.mean) + more
 
-  heads = ('aggregator', 'bits', 'bytes', 'repeats', 'accuracy, %')
+  heads = ('aggregator', 'bits', 'bytes up', 'bytes in all', 'repeats')
+  heads += ('accuracy, %',)
   heads += ('minus plain mean', 'at least', 'rise')
   rows = [
     (
       f'`{row["aggregator"]}`',
       f'{row["bits_per_coordinate"]:.3g}',
       f'{row["bytes_per_client"]:,}',
+      '-' if row['round_bytes'] is None else f'{row["round_bytes"]:,}',
       row['repeats'],
       number(row['mean'], sign=''),
       difference(row['difference']),

@@ -173,7 +173,7 @@ class PayloadTest(parameterized.TestCase):
     built = aggregator_factories.build(text, _info(10))
     self.assertEqual(built.bits_per_coordinate, bits)
     self.assertEqual(built.bytes_per_client, num_bytes)
-    self.assertEqual(built.secure, secure)
+    self.assertEqual(aggregators.parse(text).secure, secure)
 
   def test_compression_counts_only_large_tensors_at_eight_bits(self):
     built = aggregator_factories.build(
@@ -425,7 +425,7 @@ class ErrorTest(parameterized.TestCase):
     value_type = tff.TensorType(np.float32, [16])
     for text in ('fixed_range:clip_range=1,rotate=true', 'kashin'):
       built = aggregator_factories.build(text, _info(4, leaf_sizes=(16,)))
-      self.assertTrue(built.secure)
+      self.assertTrue(aggregators.parse(text).secure)
       tff.test.assert_not_contains_unsecure_aggregation(
         built.factory.create(value_type).next
       )

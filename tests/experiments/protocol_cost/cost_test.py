@@ -4,6 +4,7 @@
 
 from absl.testing import absltest
 
+from experiments.common import traffic
 from experiments.protocol_cost import cost
 from experiments.protocol_cost import settings
 
@@ -30,7 +31,7 @@ class ProtocolCostTest(absltest.TestCase):
     config = settings.Config(dim=16)
     for num_clients in (2, 3, 9, 17):
       found = cost.measure(num_clients, 256, config)
-      self.assertEqual(found['other'], cost.overhead_bytes(num_clients))
+      self.assertEqual(found['other'], traffic.key_bytes(num_clients))
 
   def test_the_protocol_is_as_large_as_the_one_it_is_after(self):
     # Its paper counts keys and shares of 32 bytes, without tags.

@@ -16,7 +16,7 @@ def _run(aggregator, seed, accuracies):
       round=number,
       bits_per_coordinate=8,
       bytes_per_client=1000,
-      config=dict(aggregator=aggregator, seed=seed),
+      config=dict(aggregator=aggregator, seed=seed, clients_per_round=10),
     )
     if accuracy is not None:
       row['test_accuracy'] = accuracy
@@ -28,12 +28,12 @@ class ByAggregatorTest(absltest.TestCase):
   def test_averages_the_evaluations_of_the_last_sixth(self):
     # Of 12 rounds, the last two, and the two before.
     accuracies = [0.1] * 8 + [0.2, 0.4, 0.3, 0.5]
-    (found,) = final_accuracy.by_aggregator(_run('a', 1, accuracies))
+    (found,) = final_accuracy.by_aggregator(_run('kashin', 1, accuracies))
     self.assertAlmostEqual(found['mean'], 40.0)
     self.assertAlmostEqual(found['rise'], 10.0)
     self.assertEqual((found['rounds'], found['repeats']), (12, 1))
     self.assertIsNone(found['difference'])
-    (found,) = final_accuracy.by_aggregator(_run('a', 1, accuracies), 1.0)
+    (found,) = final_accuracy.by_aggregator(_run('kashin', 1, accuracies), 1.0)
     evaluated = [100 * share for share in accuracies if share is not None]
     self.assertAlmostEqual(found['mean'], sum(evaluated) / len(evaluated))
     self.assertIsNone(found['rise'])
@@ -42,8 +42,8 @@ class ByAggregatorTest(absltest.TestCase):
     rows = []
     for seed, level in ((1, 0.5), (2, 0.7), (3, 0.9)):
       rows += _run('plain_mean', seed, [level])
-      rows += _run('a', seed, [level + 0.01])
-    rows += _run('a', 4, [0.0])  # Without a partner.
+      rows += _run('kashin', seed, [level + 0.01])
+    rows += _run('kashin', 4, [0.0])  # Without a partner.
     reference, found = final_accuracy.by_aggregator(rows)
     self.assertEqual(reference['aggregator'], 'plain_mean')
     self.assertAlmostEqual(reference['mean'], 70.0)
@@ -54,7 +54,7 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertIsNone(found['rise'])
 
   def test_another_partition_is_another_block(self):
-    rows = _run('plain_mean', 1, [0.5]) + _run('a', 1, [0.6])
+    rows = _run('plain_mean', 1, [0.5]) + _run('kashin', 1, [0.6])
     self.assertIsNotNone(final_accuracy.by_aggregator(rows)[1]['difference'])
     rows[1]['config']['partition_seed'] = 7
     self.assertIsNone(final_accuracy.by_aggregator(rows)[1]['difference'])
@@ -63,7 +63,7 @@ class ByAggregatorTest(absltest.TestCase):
     rows = []
     for seed, level, gain in ((1, 0.5, 0.01), (2, 0.7, 0.03)):
       rows += _run('plain_mean', seed, [level])
-      rows += _run('a', seed, [level + gain])
+      rows += _run('kashin', seed, [level + gain])
     cells = final_accuracy.format_table(
       final_accuracy.by_aggregator(rows)
     ).splitlines()[-1]
@@ -72,18 +72,32 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertIn('| +2.00 ± 12.71 | -4.31 |', ' '.join(cells.split()))
 
   def test_table(self):
-    rows = _run('plain_mean', 1, [0.5]) + _run('a', 1, [None] * 5 + [0.4999])
-    rows += _run('b', 1, [0.5, 0.5, 0.5, 0.5, 0.53, 0.52])
+    rows = _run('plain_mean', 1, [0.5]) + _run(
+      'kashin', 1, [None] * 5 + [0.4999]
+    )
+    rows += _run('rotated_quantization', 1, [0.5, 0.5, 0.5, 0.5, 0.53, 0.52])
     lines = final_accuracy.format_table(
       final_accuracy.by_aggregator(rows)
     ).splitlines()
     self.assertLen(lines, 5)
     cells = [[cell.strip() for cell in line.split('|')[1:-1]] for line in lines]
     self.assertEqual(
-      cells[3], ['`a`', '8', '1,000', '1', '49.99', '-0.01', '-', '-']
+      cells[3],
+      ['`kashin`', '8', '1,000', '4,676', '1', '49.99', '-0.01', '-', '-'],
     )
     self.assertEqual(
-      cells[4], ['`b`', '8', '1,000', '1', '52.00', '+2.00', '-', '-1.00']
+      cells[4],
+      [
+        '`rotated_quantization`',
+        '8',
+        '1,000',
+        '2,000',
+        '1',
+        '52.00',
+        '+2.00',
+        '-',
+        '-1.00',
+      ],
     )
 
 
