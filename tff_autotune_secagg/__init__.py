@@ -34,6 +34,7 @@ Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131)::
 """
 
 import importlib
+import sys
 import typing
 import warnings
 
@@ -78,6 +79,11 @@ __all__ = [
 _RENAMED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
 
 
+def _load():
+  public = importlib.import_module(f'{__name__}._public')
+  globals().update({name: getattr(public, name) for name in public.__all__})
+
+
 def __getattr__(name):
   """Loads TFF and all that is exported when the first name is asked for.
 
@@ -93,10 +99,15 @@ def __getattr__(name):
     return getattr(importlib.import_module(__name__), _RENAMED[name])
   if name not in __all__:
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-  public = importlib.import_module(f'{__name__}._public')
-  globals().update({name: getattr(public, name) for name in public.__all__})
+  _load()
   return globals()[name]
 
 
 def __dir__():
   return sorted(set(globals()) | set(__all__))
+
+
+if 'tensorflow_federated' in sys.modules:
+  # There is no wait to be saved, and a secure sum in TFF's own default context
+  # is to say from now on which context it needs.
+  _load()
