@@ -40,6 +40,7 @@ def draw(rows, title=''):
           row['nmse'],
           row['predicted_nmse'],
           row['bits_above_bound'],
+          2 * row['standard_error'],
         )
         for row in rows
         if (
@@ -52,10 +53,12 @@ def draw(rows, title=''):
       )
       if not points:
         continue
-      modulus, measured, predicted, bits = zip(*points)
+      modulus, measured, predicted, bits, bars = zip(*points)
       style = styles[index]
       dots = dict(color=style['color'], markersize=4)
-      column[0].loglog(modulus, measured, 'o', **dots)
+      # A bar below 0 would leave the axis.
+      below = [min(bar, 0.9 * nmse) for bar, nmse in zip(bars, measured)]
+      column[0].errorbar(modulus, measured, [below, bars], fmt='o', **dots)
       column[0].loglog(modulus, predicted, **style, label=label)
       column[1].semilogx(modulus, bits, 'o-', **dots)
     column[0].set_title(f'clients: {cohort}', fontsize='medium')
@@ -68,7 +71,7 @@ def draw(rows, title=''):
   axes[0, 0].legend(fontsize='x-small')
   rounds = [row['num_rounds'] for row in rows]
   note = (
-    f'Dots: measured, mean of {min(rounds)} to {max(rounds)} rounds;'
-    ' lines: predicted'
+    f'Dots: measured, mean of {min(rounds)} to {max(rounds)} rounds, bars: two'
+    ' standard errors; lines: predicted'
   )
   return plot_style.finish(figure, title, note)

@@ -22,7 +22,7 @@ flag_groups.define_numbers(
   'cohorts', [1, 10, 100, 1000], 'Clients in a round.', 1
 )
 flag_groups.define_numbers(
-  'alphas', [1e-2, 1e-3, 1e-4], "The paper's wrap probabilities."
+  'alphas', [1e-2, 1e-3, 1e-4, 1e-6, 1e-8], "The paper's wrap probabilities."
 )
 flags.DEFINE_integer('dim', 2**13, 'Entries of a vector.', 1024)
 flags.DEFINE_integer('num_rounds', 8, 'Rounds of the largest cohorts.', 1)
