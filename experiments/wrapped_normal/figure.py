@@ -9,6 +9,7 @@ import scipy.stats
 from experiments.common import palette
 
 _WRAPPED = palette.COLOURS['autotuned']
+_LEFT, _RIGHT = '#994455', '#EECC66'  # Of no aggregator (Tol 2021).
 
 
 def draw(sigma_over_t: float = 0.5, title: str = ''):
@@ -33,24 +34,26 @@ def draw(sigma_over_t: float = 0.5, title: str = ''):
     label='wrapped to $[-t, t]$',
     color=_WRAPPED,
   )
-  axes.fill_between(
-    x,
-    density,
-    where=~inside,
-    color=palette.NEUTRAL,
-    alpha=0.3,
-    linewidth=0,
-    label='tails that wrap',
-  )
-  axes.fill_between(
-    x[inside],
-    density[inside],
-    wrapped[inside],
-    color=_WRAPPED,
-    alpha=0.3,
-    linewidth=0,
-    label='where they end up',
-  )
+  for side, colour, text in ((-1, _LEFT, 'left'), (1, _RIGHT, 'right')):
+    axes.fill_between(
+      x,
+      density,
+      where=side * x >= 1,
+      color=colour,
+      alpha=0.4,
+      linewidth=0,
+      label=f'{text} tail, and where it ends up',
+    )
+    # One period further, on top of what is there.
+    tail = scipy.stats.norm.pdf(x[inside] + 2 * side, scale=sigma_over_t)
+    axes.fill_between(
+      x[inside],
+      density[inside],
+      density[inside] + tail,
+      color=colour,
+      alpha=0.4,
+      linewidth=0,
+    )
   for edge in (-1, 1):
     axes.axvline(edge, color=palette.NEUTRAL, linewidth=0.8, linestyle=':')
   axes.set(
