@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Result files: JSON lines that survive kills, and TensorBoard copies.
+"""Result files: JSON lines that survive kills.
 
 A row with `kind` 'run' describes a run once: its config, its environment and
 its wall clock start. All other rows name their run; those with `kind` 'round'
@@ -12,13 +12,9 @@ import datetime
 import errno
 import fcntl
 import hashlib
-from importlib import metadata
 import json
 import math
 import os
-import platform
-import shutil
-import subprocess
 from typing import (
   Any,
   Callable,
@@ -34,6 +30,7 @@ from typing import (
 import numpy as np
 
 from experiments.common import command_line
+from experiments.common import environment
 
 Row = Dict[str, Any]
 
@@ -191,7 +188,7 @@ class ResultsFile:
     self,
     run: str,
     config: Mapping[str, Any],
-    environment: Mapping[str, Any],
+    described: Mapping[str, Any],
     **details,
   ) -> None:
     """Describes `run`, unless that was done before.
@@ -199,7 +196,7 @@ class ResultsFile:
     Args:
       run: Name of the run.
       config: Its settings.
-      environment: What `environment()` returned.
+      described: What `environment.describe()` returned.
       **details: Further entries of the row.
     """
     if self.has_run(run):
@@ -209,7 +206,7 @@ class ResultsFile:
         kind='run',
         run=run,
         config=config,
-        environment=environment,
+        environment=described,
         started=now(),
         **details,
       )
@@ -234,7 +231,7 @@ class ResultsFile:
       The rows as they were.
     """
     self._keep(lambda row: row['run'] != run)
-    self.begin(run, config, environment())
+    self.begin(run, config, environment.describe())
     for row in rows:
       self.append(dict(kind=kind, run=run, **row))
       yield row
@@ -255,7 +252,7 @@ class ResultsFile:
     Yields:
       The new rows once they are on disk, with `round`, their number.
     """
-    self.begin(run, {}, environment())
+    self.begin(run, {}, environment.describe())
     done = [r for r in self.rows() if (r['run'], r['kind']) == (run, 'round')]
     missing = (
       cell
@@ -405,128 +402,8 @@ def measurement(row: Row, name: str) -> Optional[Any]:
   return None
 
 
-# They decide which code TensorFlow runs: how fast it is, and its last bits.
-_PROCESSOR_FEATURES = (
-  'avx',
-  'avx2',
-  'fma',
-  'avx512f',
-  'avx512_vnni',
-  'amx_tile',
-)
-
-
-def environment() -> Row:
-  """Versions, commit and a description of the machine without its name."""
-  # Imported here: reading results must not need TensorFlow.
-  import tensorflow as tf
-  import tensorflow_federated as tff
-
-  import tff_autotune_secagg
-
-  return {
-    'package': getattr(tff_autotune_secagg, '__version__', 'unknown'),
-    'tensorflow_federated': tff.__version__,
-    'tensorflow': tf.__version__,
-    'tensorflow_model_optimization': metadata.version(
-      'tensorflow-model-optimization'
-    ),
-    'numpy': np.__version__,
-    'python': platform.python_version(),
-    'commit': _commit(),
-    'machine': _machine(),
-    'processor_features': _processor_features(),
-  }
-
-
-def _commit() -> str:
-  folder = os.path.dirname(os.path.abspath(__file__))
-  try:
-    commit = subprocess.run(
-      ['git', 'rev-parse', 'HEAD'],
-      cwd=folder,
-      capture_output=True,
-      text=True,
-      check=True,
-      timeout=10,
-    ).stdout.strip()
-    # Untracked files do not matter; changed ones do.
-    changed = subprocess.run(
-      ['git', 'status', '--porcelain', '--untracked-files=no'],
-      cwd=folder,
-      capture_output=True,
-      text=True,
-      check=True,
-      timeout=10,
-    ).stdout.strip()
-    return commit + (' with local changes' if changed else '')
-  except (OSError, subprocess.SubprocessError):
-    return 'unknown'
-
-
-def _cpuinfo(key: str) -> Optional[str]:
-  """What Linux says about the first processor."""
-  try:
-    with open('/proc/cpuinfo') as f:
-      for line in f:
-        if line.startswith(key):
-          return line.split(':', 1)[1].strip()
-  except OSError:
-    pass
-  return None
-
-
-def _processor_features() -> List[str]:
-  found = (_cpuinfo('flags') or '').split()
-  return [feature for feature in _PROCESSOR_FEATURES if feature in found]
-
-
-def _machine() -> str:
-  processor = _cpuinfo('model name') or platform.machine()
-  try:
-    cores = len(os.sched_getaffinity(0))
-    gigabytes = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30
-  except (AttributeError, OSError, ValueError):
-    return processor
-  return f'{processor}, {cores} cores, {gigabytes:.0f} GiB, {platform.system()}'
-
-
 def now() -> str:
   """The time in UTC, to the second, as ISO 8601 has it."""
   return datetime.datetime.now(datetime.timezone.utc).isoformat(
     timespec='seconds'
   )
-
-
-class TensorBoardCopy:
-  """Writes the numbers of round rows as TensorBoard scalars.
-
-  The folder of the run is made anew from the rows at hand each time it is
-  opened, so that a resumed run shows no point twice.
-  """
-
-  def __init__(self, folder: str, rows: Iterator[Row] = ()):
-    import tensorflow as tf  # Reading results must not need TensorFlow.
-
-    self._tf = tf
-    shutil.rmtree(folder, ignore_errors=True)
-    self._writer = tf.summary.create_file_writer(folder)
-    for row in rows:
-      self.write(row)
-
-  def write(self, row: Mapping[str, Any]) -> None:
-    with self._writer.as_default(step=row['round']):
-      for key, value in _scalars(row):
-        self._tf.summary.scalar(key, value)
-    self._writer.flush()
-
-  def close(self) -> None:
-    self._writer.close()
-
-
-def _scalars(row, prefix=''):
-  for key, value in row.items():
-    if isinstance(value, Mapping):
-      yield from _scalars(value, f'{prefix}{key}/')
-    elif isinstance(value, (bool, int, float)) and key != 'round':
-      yield prefix + key, float(value)

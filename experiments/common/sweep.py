@@ -17,6 +17,7 @@ from typing import Any, Mapping, Optional, Sequence
 import tqdm
 
 from experiments.common import command_line
+from experiments.common import environment
 from experiments.common import result_rows
 from tff_autotune_secagg import simulation
 
@@ -138,9 +139,9 @@ class AbstractSweep(abc.ABC):
           stack.enter_context(self.results.held())
           self._prepare()
           set_context(self._workers)
-        environment = result_rows.environment()
+        described = environment.describe()
         for config in self._configs:
-          self._run_one(config, environment, progress)
+          self._run_one(config, described, progress)
       return 0
     except KeyboardInterrupt:
       progress.close()

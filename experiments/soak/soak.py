@@ -21,6 +21,7 @@ from scipy import stats
 import tensorflow_federated as tff
 
 from experiments.common import checkpoints
+from experiments.common import environment
 from experiments.common import result_rows
 from experiments.soak import script
 import tff_autotune_secagg as autotune
@@ -288,7 +289,7 @@ def run_to_file(
 ) -> Iterator[result_rows.Row]:
   """As `run`, with each row appended to a file, and continued from there."""
   run_name = _run_name(config)
-  file.begin(run_name, dataclasses.asdict(config), result_rows.environment())
+  file.begin(run_name, dataclasses.asdict(config), environment.describe())
   folder = f'{file.path}.{run_name}.state'
   manager = checkpoints.open_folder(folder)
   for row in run(config, state_manager=manager):

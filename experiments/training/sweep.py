@@ -10,6 +10,7 @@ from experiments.common import command_line
 from experiments.common import result_rows
 from experiments.common import sweep
 from experiments.common import tables
+from experiments.common import tensorboard_copy
 from experiments.training import settings
 from experiments.training import trainer
 
@@ -105,7 +106,7 @@ class TrainingSweep(sweep.AbstractSweep):
         for r in self.results.rows()
         if r.get('run') == name and r['kind'] == 'round'
       ]
-      board = result_rows.TensorBoardCopy(
+      board = tensorboard_copy.TensorBoardCopy(
         os.path.join(self.output_dir, 'tensorboard', name), kept
       )
     progress.advance(last)
