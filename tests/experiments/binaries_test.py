@@ -45,6 +45,9 @@ def _popen(module, folder, *arguments):
   environment = {
     k: v for k, v in os.environ.items() if k != 'TF_CPP_MIN_LOG_LEVEL'
   }
+  # A home that cannot be written, as in a sandbox, is worth two lines to
+  # Matplotlib.
+  environment.setdefault('MPLCONFIGDIR', absltest.get_default_test_tmpdir())
   # Files, not pipes: a worker process could hold a pipe open.
   with (
     open(os.path.join(folder, 'out'), 'w') as out,

@@ -4,8 +4,12 @@
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import tensorflow as tf
 
 from experiments.common import models
+
+
+del tf  # Loaded here, since Keras fails if that happens within `app.run`.
 
 
 class ModelsTest(parameterized.TestCase):
