@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from experiments.common import models
 
-
 del tf  # Loaded here, since Keras fails if that happens within `app.run`.
 
 
