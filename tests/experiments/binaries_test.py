@@ -15,6 +15,7 @@ from absl import flags
 from absl.testing import absltest
 from absl.testing import parameterized
 import pytest
+import tensorflow as tf
 
 import experiments
 from experiments.benchmark import timing
@@ -30,6 +31,8 @@ from experiments.training import tabulate as tabulate_training
 from experiments.wrapped_normal import plot as plot_wrapped_normal
 from tests import binary_runner
 from tests import child_signals
+
+del tf  # Loaded here, since Keras fails if that happens within `app.run`.
 
 _ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
 _LONGEST_BINARY = 70
