@@ -143,7 +143,7 @@ class SmokeTest(absltest.TestCase):
       )
     self.assertRegex(
       table.getvalue(),
-      r'\| `plain_mean` +\| 32 +\| [0-9,]+ +\| 1 +\| .* \| [+]0[.]00',
+      r'\| `plain_mean` +\| 32 +(\| [0-9,]+ +){2}\| 1 +\| .* \| [+]0[.]00',
     )
     with self.assertRaisesRegex(
       ValueError,
@@ -340,7 +340,7 @@ class CommandLineTest(absltest.TestCase):
       process = _popen(module, folder, '--help')
       self.assertEqual(process.wait(), 0)
       for name in names:
-        self.assertIn(f'\n  --{name}: ', _read(folder, 'out'))
+        self.assertIn(f'\n  --{name}:', _read(folder, 'out'))
       # No flag of another binary.
       self.assertNotIn('--sigma_over_t', _read(folder, 'out'))
 
