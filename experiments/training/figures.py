@@ -151,12 +151,27 @@ def difference_figure(rows: Sequence[Row], title: str = ''):
     )
   axes.axhline(0.0, color=palette.NEUTRAL, linewidth=0.8)
   axes.set(xlabel='round', ylabel='accuracy minus plain mean (points)')
+  axes.set_ylim(*_settled_range(curves))
   axes.grid(alpha=0.3)
   plot_style.add_legend(axes)
   repeats = sorted({int(p[3]) for curve in curves.values() for p in curve})
   counts = ' or '.join(map(str, repeats))
   note = f'{counts} repeats, bands: 95 % intervals, scatter pooled'
   return plot_style.finish(figure, title, note)
+
+
+def _settled_range(curves):
+  """Limits that hold all bands but those of the first tenth of the rounds.
+
+  There, accuracies differ by so much that all later differences would be lost.
+  """
+  points = [point for curve in curves.values() for point in curve]
+  last = max(point[0] for point in points)
+  points = [point for point in points if point[0] > last / 10]
+  low = min(mean - width for _, mean, width, _ in points)
+  high = max(mean + width for _, mean, width, _ in points)
+  margin = max(0.1 * (high - low), 0.1)
+  return low - margin, high + margin
 
 
 def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
