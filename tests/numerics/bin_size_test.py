@@ -1,7 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-import functools
 import math
 
 from absl.testing import absltest
@@ -10,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests import reference
-from tff_autotune_secagg.numerics import bin_size
+from tests import traced
 from tff_autotune_secagg.numerics import forecasting
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
@@ -18,23 +17,6 @@ from tff_autotune_secagg.numerics import operating_point
 
 def _float64(x):
   return tf.constant(x, tf.float64)
-
-
-@functools.lru_cache(maxsize=None)
-def _best(
-  modulus,
-  rounding=modes.Rounding.STOCHASTIC,
-  decoding=modes.Decoding.POSTERIOR_MEAN,
-):
-  return tf.function(
-    functools.partial(
-      bin_size.best_bin_size,
-      modulus=modulus,
-      rounding=rounding,
-      decoding=decoding,
-    ),
-    autograph=False,
-  )
 
 
 class BinSizeTest(parameterized.TestCase):
@@ -52,7 +34,7 @@ class BinSizeTest(parameterized.TestCase):
   )
   def test_has_the_least_expected_error(self, modulus, stddev, mean):
     predicted = self._forecast(stddev, mean)
-    found, error = _best(modulus)(predicted, _float64(10.0))
+    found, error = traced.best_bin_size(modulus)(predicted, _float64(10.0))
     nodes = predicted.log_sizes.numpy()
     log_bins = mean + math.log(2 / modulus) + np.linspace(-0.7, 5, 800)
     expected = reference.posterior_nmse(
@@ -76,7 +58,7 @@ class BinSizeTest(parameterized.TestCase):
           decoding,
           *operating_point.normal_nodes(0.1),
         )
-        found, _ = _best(256, rounding, decoding)(
+        found, _ = traced.best_bin_size(256, rounding, decoding)(
           self._forecast(0.1), _float64(10.0)
         )
         np.testing.assert_allclose(
@@ -84,7 +66,9 @@ class BinSizeTest(parameterized.TestCase):
         )
 
   def test_a_wide_forecast_reaches_beyond_sixty_standard_deviations(self):
-    found, error = _best(2**20)(self._forecast(1.5), _float64(10.0))
+    found, error = traced.best_bin_size(2**20)(
+      self._forecast(1.5), _float64(10.0)
+    )
     self.assertGreater(float(found) * 2**19, 60.0)
     # Half periods that end at 9, as before, lose far more.
     nodes, weights = self._forecast(1.5)[:2]

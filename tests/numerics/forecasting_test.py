@@ -11,7 +11,7 @@ from scipy import stats
 import tensorflow as tf
 
 from tests import reference
-from tff_autotune_secagg.numerics import bin_size as bin_size_lib
+from tests import traced
 from tff_autotune_secagg.numerics import forecasting
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
@@ -26,19 +26,6 @@ _forecast = tf.function(forecasting.forecast, autograph=False)
 
 def _float64(x):
   return tf.constant(x, tf.float64)
-
-
-@functools.lru_cache(maxsize=None)
-def _best(modulus, rounding=_STOCHASTIC, decoding=_POSTERIOR):
-  return tf.function(
-    functools.partial(
-      bin_size_lib.best_bin_size,
-      modulus=modulus,
-      rounding=rounding,
-      decoding=decoding,
-    ),
-    autograph=False,
-  )
 
 
 class _Learner:
@@ -76,7 +63,7 @@ class _Learner:
     return float(_forecast(self.state).stddev)
 
   def log_bin_size(self, modulus):
-    found, _ = _best(modulus)(
+    found, _ = traced.best_bin_size(modulus)(
       _forecast(self.state), _float64(self._num_clients)
     )
     return math.log(float(found))
