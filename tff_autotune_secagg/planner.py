@@ -17,9 +17,9 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from absl import app
 from absl import flags
 
+from tff_autotune_secagg import _command
 from tff_autotune_secagg.numerics import modes
 
 Row = Dict[str, Any]
@@ -158,8 +158,15 @@ def _print(values):
     modes.Rounding.DITHER if values.dither else modes.Rounding.STOCHASTIC
   )
   targets = [_target(text) for text in values.targets]
+  if not targets:
+    raise ValueError('`targets` must be at least one number, found none.')
   print(f'{values.num_values:,d} values, {num_clients:,d} clients')
   print(format_table(rows(values.num_values, num_clients, targets, rounding)))
+  print(
+    f'Even and uneven clients: sums whose sizes are known to e^{_EVEN} and'
+    f' e^{_UNEVEN}.\nModulus n * kappa: room for every sum of kappa levels a'
+    ' client.'
+  )
   smallest = smallest_modulus(num_clients, rounding)
   print(f'Smallest modulus that works at all: {smallest}')
   if values.modulus is None:
@@ -186,7 +193,9 @@ def _target(text: str) -> float:
 def run() -> None:
   """The command `tff-autotune-planner`."""
   define_flags()
-  app.run(main)
+  _command.run(
+    main, ('num_values', 'num_clients', 'targets', 'dither', 'modulus')
+  )
 
 
 if __name__ == '__main__':

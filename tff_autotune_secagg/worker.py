@@ -19,6 +19,7 @@ from absl import app
 from absl import flags
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg import _command
 
 
 def define_flags() -> None:
@@ -78,4 +79,4 @@ def main(argv: Sequence[str]) -> None:
 
 if __name__ == '__main__':
   define_flags()
-  app.run(main)
+  _command.run(main, ('port', 'max_concurrent_clients'))

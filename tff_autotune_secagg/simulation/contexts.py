@@ -15,7 +15,7 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.simulation import borders
-from tff_autotune_secagg.simulation import modulus_warning
+from tff_autotune_secagg.simulation import round_warnings
 from tff_autotune_secagg.simulation import tensorflow_log
 from tff_autotune_secagg.simulation import worker_process
 
@@ -58,7 +58,7 @@ class LocalContext(tff.framework.SyncExecutionContext):
     """
     super().__init__(**options)
     self._border = borders.ProcessBorder()
-    self._modulus_warning = modulus_warning.ModulusWarning()
+    self._warnings = round_warnings.RoundWarnings()
 
   def invoke(self, comp: Any, arg: Any) -> Any:
     """Returns `comp(arg)`.
@@ -73,7 +73,7 @@ class LocalContext(tff.framework.SyncExecutionContext):
     except grpc.RpcError as error:
       raise_refused_state(error)
       raise
-    self._modulus_warning.look_at(result)
+    self._warnings.look_at(result)
     return result
 
 

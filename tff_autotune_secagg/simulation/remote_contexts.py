@@ -18,8 +18,8 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg.simulation import borders
 from tff_autotune_secagg.simulation import contexts
-from tff_autotune_secagg.simulation import modulus_warning
 from tff_autotune_secagg.simulation import partition
+from tff_autotune_secagg.simulation import round_warnings
 from tff_autotune_secagg.simulation import tensorflow_log
 from tff_autotune_secagg.simulation import worker_process
 
@@ -133,13 +133,13 @@ class _SplitContext(tff.framework.SyncContext):
     self._workers = workers
     self._max_clients_per_call = max_clients_per_call
     self._border = borders.ProcessBorder()
-    self._modulus_warning = modulus_warning.ModulusWarning()
+    self._warnings = round_warnings.RoundWarnings()
     self._compile = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(_compile)
 
   def invoke(self, comp: Any, arg: Any) -> Any:
     self._border.check()
     result = self._compute(comp, arg)
-    self._modulus_warning.look_at(result)
+    self._warnings.look_at(result)
     return result
 
   def _compute(self, comp: Any, arg: Any) -> Any:

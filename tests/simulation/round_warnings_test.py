@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of `modulus_warning`, on outputs of rounds that never were."""
+"""Tests of `round_warnings`, on outputs of rounds that never were."""
 
 import types
 from unittest import mock
@@ -9,7 +9,7 @@ from absl import logging
 from absl.testing import absltest
 import numpy as np
 
-from tff_autotune_secagg.simulation import modulus_warning
+from tff_autotune_secagg.simulation import round_warnings
 
 
 def _measured(bits, is_too_small=True):
@@ -25,10 +25,10 @@ def _output(**fields):
   return types.SimpleNamespace(**fields)
 
 
-class ModulusWarningTest(absltest.TestCase):
+class RoundWarningsTest(absltest.TestCase):
   def _told(self, *results):
     """What is logged of these results, one after the other."""
-    warning = modulus_warning.ModulusWarning()
+    warning = round_warnings.RoundWarnings()
     with self.assertLogs(level='WARNING') as logs:
       for result in results:
         warning.look_at(result)
@@ -50,9 +50,20 @@ class ModulusWarningTest(absltest.TestCase):
     self.assertEndsWith(told[0], ' 8 bits are `modulus=2**8`.')
     self.assertNotIn('2**8', told[1])
 
+  def test_warns_of_refused_rounds_once(self):
+    def private(refused):
+      measured = {'refused': np.bool_(refused), 'num_clients': np.int32(3)}
+      return _output(metrics={'aggregator': measured})
+
+    told = self._told(private(False), private(True), private(True))
+    self.assertLen(told, 1)
+    self.assertStartsWith(
+      told[0], 'A round of 3 clients has fewer than `min_clients` (measurement'
+    )
+
   def test_says_nothing_of_other_results(self):
     with mock.patch.object(logging, 'warning') as log:
-      warning = modulus_warning.ModulusWarning()
+      warning = round_warnings.RoundWarnings()
       for result in (
         np.int32(1),
         None,

@@ -1,0 +1,73 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Logged warnings of rounds that lose their sum.
+
+Measurements say the same in every round, to those who look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from absl import logging
+
+# Of a modulus that somebody may have meant in bits, up to 32.
+_MAX_SUSPECT_BITS = 5
+
+
+class RoundWarnings:
+  """Warns of a modulus once for its number of bits, and of refusals once."""
+
+  def __init__(self):
+    """Has warned of nothing yet."""
+    self._told = set()
+
+  def look_at(self, result: Any) -> None:
+    """Warns if `result` is a round's output that says so.
+
+    Args:
+      result: of any computation. The outputs of aggregation and learning
+        processes are looked into, others have nothing to say.
+    """
+    for name in ('measurements', 'metrics'):
+      output = getattr(result, name, None)
+      for found in _flagged(output, 'modulus_too_small'):
+        bits = int(found['bits_per_coordinate'])
+        num_clients = int(found['num_clients'])
+        self._tell_once(bits, _too_small(bits, num_clients))
+      for found in _flagged(output, 'refused'):
+        self._tell_once('refused', _refused(int(found['num_clients'])))
+
+  def _tell_once(self, key: Any, sentence: str) -> None:
+    if key not in self._told:
+      self._told.add(key)
+      logging.warning('%s', sentence)
+
+
+def _flagged(node: Any, flag: str) -> Iterator[Mapping[str, Any]]:
+  """Yields the measurements at any depth in which `flag` is true."""
+  if isinstance(node, Mapping):
+    if node.get(flag, False):
+      yield node
+    for member in node.values():
+      yield from _flagged(member, flag)
+
+
+def _too_small(bits: int, num_clients: int) -> str:
+  sentence = (
+    f'A modulus of {bits} bits is too small for the {num_clients} clients of'
+    ' this round (measurement `modulus_too_small`): little of their sum comes'
+    ' through. `plan_modulus` says which one would do.'
+  )
+  if bits <= _MAX_SUSPECT_BITS:
+    sentence += ' `modulus` counts residues: 8 bits are `modulus=2**8`.'
+  return sentence
+
+
+def _refused(num_clients: int) -> str:
+  return (
+    f'A round of {num_clients} clients has fewer than `min_clients`'
+    ' (measurement `refused`): its mean is replaced by zeros and nothing is'
+    ' learned. Wait for more clients, or build the aggregator for fewer.'
+  )
