@@ -73,7 +73,8 @@ def main(folder, num_rounds=20):
   )
   done = max(asyncio.run(states.get_versions()) or [0])
   if done:
-    print(f'Continuing after round {done}.', flush=True)
+    text = 'Continuing after' if done < num_rounds else 'Finished with'
+    print(f'{text} round {done}.', flush=True)
   try:
     autotune.simulation.run_program(program)
   except KeyboardInterrupt:
@@ -82,6 +83,6 @@ def main(folder, num_rounds=20):
 
 
 if __name__ == '__main__':
-  if len(sys.argv) != 2:
+  if len(sys.argv) != 2 or sys.argv[1].startswith('-'):
     sys.exit('Usage: python -m examples.program_train FOLDER')
   main(sys.argv[1])

@@ -51,6 +51,8 @@ def run(main: Callable[[], None]) -> None:
 
 
 def _check_picture(path):
+  if not os.path.splitext(path)[1]:
+    raise ValueError(f'--output must end in .png or the like, found {path!r}.')
   folder = os.path.dirname(os.path.abspath(path))
   if not os.path.isdir(folder):
     raise ValueError(

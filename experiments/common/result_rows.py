@@ -380,12 +380,18 @@ def select(rows: Sequence[Row], conditions: Sequence[str]) -> List[Row]:
   for condition in conditions:
     key, _, values = condition.partition('=')
     prefixes = tuple(values.split('|'))
+    names = sorted({name for row in kept for name in row['config']})
     found = sorted({str(row['config'].get(key)) for row in kept})
     kept = [
       row
       for row in kept
       if key in row['config'] and str(row['config'][key]).startswith(prefixes)
     ]
+    if key not in names:
+      raise ValueError(
+        f'`select` must name a setting, found {key!r}; they are '
+        f'{", ".join(names) or "none"}.'
+      )
     if not kept:
       raise ValueError(
         f'`select` must leave some rows, found none with {condition!r}; the '

@@ -66,6 +66,19 @@ class Progress:
     self._bar.close()
 
 
+def _check_configs(configs: Sequence[Any]) -> None:
+  if not configs:
+    raise command_line.UserError(
+      'Every list of what is to be run must have an entry, found an empty one: '
+      'give each of --seeds, --aggregator and the like a value or leave it out.'
+    )
+  for config in configs:
+    if configs.count(config) > 1:
+      raise command_line.UserError(
+        f'All runs must differ, found this one twice: {config}.'
+      )
+
+
 def set_context(workers: Sequence[str]) -> None:
   """Computes on this machine, or on `workers`.
 
@@ -117,6 +130,7 @@ class AbstractSweep(abc.ABC):
       os.path.join(output_dir, result_rows.NAME)
     )
     self._configs = list(configs)
+    _check_configs(self._configs)
     self._data_options = dict(data_dir=data_dir, allow_download=allow_download)
     self._quiet = quiet
     self._workers = tuple(workers)
@@ -147,7 +161,7 @@ class AbstractSweep(abc.ABC):
       progress.close()
       print(
         f'\nInterrupted. {self._position()} The same command with '
-        f'--output_dir={self.output_dir} continues from there.',
+        f'--output_dir={self.output_dir} continues.',
         file=sys.stderr,
       )
       return command_line.INTERRUPTED_STATUS

@@ -112,7 +112,13 @@ def _differences(runs) -> Mapping[str, two_way.Difference]:
   values = {}
   for run in runs:
     aggregator = run['row']['config']['aggregator']
-    values[aggregator, _block(run['row'])] = run['accuracy']
+    block = _block(run['row'])
+    if (aggregator, block) in values:
+      raise ValueError(
+        f'`rows` must hold one run of {aggregator} with seed {block[0]}, found '
+        'two with other settings: choose with --select=SETTING=VALUE.'
+      )
+    values[aggregator, block] = run['accuracy']
   if not any(aggregator == REFERENCE for aggregator, _ in values):
     return {}
   return two_way.differences(values, REFERENCE)

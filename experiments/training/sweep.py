@@ -142,7 +142,7 @@ class TrainingSweep(sweep.AbstractSweep):
   def _position(self):
     folder, round_num = self._checkpoint
     if not round_num:
-      return 'The run in progress has no checkpoint and will start anew.'
+      return 'The run in progress has no checkpoint yet and begins again.'
     return f'Last checkpoint: round {round_num} in {folder}.'
 
   def summary(self) -> List[Dict[str, Any]]:

@@ -383,8 +383,16 @@ class CommandLineTest(absltest.TestCase):
       (
         'error_table.plot',
         [f'--results={error_table}', '--select=a=1', '--output={}/a.png'],
-        '`select` must leave some rows',
+        "`select` must name a setting, found 'a'; they are none.",
       ),
+      (
+        'error_table.plot',
+        [f'--results={error_table}', '--output={}/a'],
+        '--output must end in .png or the like, found',
+      ),
+      ('training.run', ['--seeds=', '--smoke'], 'found an empty one'),
+      ('training.run', ['--seeds=1,1', '--smoke'], 'found this one twice'),
+      ('mean_estimation.run', ['--vectors=', '--smoke'], 'found an empty one'),
       ('error_table.run', ['--results=/dev/null/r.jsonl'], 'Not a directory.'),
       ('soak.run', ['--results={}'], 'Is a directory.'),
       (

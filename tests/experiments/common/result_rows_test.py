@@ -263,6 +263,13 @@ class SelectTest(absltest.TestCase):
     ):
       self._runs('seed=9')
 
+  def test_an_unknown_setting_says_which_there_are(self):
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      "`select` must name a setting, found 'seeds'; they are aggregator, seed.",
+    ):
+      self._runs('seeds=1')
+
 
 class MeasurementTest(absltest.TestCase):
   def test_takes_the_last_part_of_a_key(self):

@@ -53,6 +53,15 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertEqual(found['repeats'], 4)
     self.assertIsNone(found['rise'])
 
+  def test_two_runs_with_other_settings_are_not_mixed(self):
+    rows = _run('plain_mean', 1, [0.5]) + _run('plain_mean', 1, [0.5, 0.6])
+    for row in rows[1:]:
+      row['run'] = 'another'
+    with self.assertRaisesRegex(
+      ValueError, 'one run of plain_mean with seed 1, found two'
+    ):
+      final_accuracy.by_aggregator(rows)
+
   def test_another_partition_is_another_block(self):
     rows = _run('plain_mean', 1, [0.5]) + _run('kashin', 1, [0.6])
     self.assertIsNotNone(final_accuracy.by_aggregator(rows)[1]['difference'])
