@@ -64,10 +64,10 @@ def flatten_first(
   """
   if isinstance(factory, tff.aggregators.WeightedAggregationFactory):
     return _FlattenFirstWeighted(factory)
-  return _FlattenFirst(factory)
+  return _FlattenFirstUnweighted(factory)
 
 
-class _FlattenFirst(tff.aggregators.UnweightedAggregationFactory):
+class _FlattenFirstUnweighted(tff.aggregators.UnweightedAggregationFactory):
   """An unweighted factory behind a flattening."""
 
   def __init__(self, factory):
