@@ -6,6 +6,7 @@ python -m examples.program_train FOLDER
 """
 
 import asyncio
+import fcntl
 import os
 import sys
 
@@ -44,7 +45,19 @@ class Progress(tff.program.ReleaseManager):
     print(f'round {key}: loss {loss:.3f},', text.format(**found), flush=True)
 
 
+def hold(folder):  # Returns a lock that ends with the program.
+  try:
+    os.makedirs(folder, exist_ok=True)
+    lock = open(f'{folder}/lock', 'w')
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock
+  except OSError as error:
+    rule = 'must be a folder to write to that no other run has'
+    sys.exit(f'{folder!r} {rule}, found: {error.strerror}.')
+
+
 def main(folder, num_rounds=20):
+  lock = hold(folder)
   autotune.simulation.set_local_context()  # A simulation, without cryptography.
   process = tff.learning.algorithms.build_weighted_fed_avg(
     model_fn,
@@ -80,6 +93,7 @@ def main(folder, num_rounds=20):
   except KeyboardInterrupt:
     print('Interrupted; the same command continues.', file=sys.stderr)
     sys.exit(130)  # What shells report for Ctrl-C.
+  lock.close()
 
 
 if __name__ == '__main__':

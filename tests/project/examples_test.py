@@ -82,6 +82,8 @@ class ExamplesTest(absltest.TestCase):
             )
           )
         )
+        with self.assertRaisesRegex(SystemExit, 'that no other run has, found'):
+          program_train.main(str(folder / 'run'))
         child.send_signal(signal.SIGINT)
         status = child.wait(timeout=processes.DEADLINE_SECONDS)
       finally:
@@ -108,6 +110,14 @@ class ExamplesTest(absltest.TestCase):
     # The continued run knows the bin size: only the very first round looks.
     calibrating = [row['aggregator/zeroing/value/calibrating'] for row in rows]
     self.assertEqual(calibrating, ['True'] + ['False'] * done)
+
+  def test_a_folder_that_cannot_be_written_is_one_sentence(self):
+    with self.assertRaisesRegex(
+      SystemExit,
+      "^'/dev/null/a' must be a folder to write to that no other run has, "
+      r'found: Not a directory\.$',
+    ):
+      program_train.main('/dev/null/a')
 
   def test_clients_of_a_round_are_the_same_in_every_call(self):
     def pixels(round_num):
