@@ -1,9 +1,14 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import os
+import pathlib
+
 from absl.testing import absltest
 from matplotlib import pyplot as plt
 import numpy as np
+from PIL import Image
+from PIL import PngImagePlugin
 
 from experiments.common import plot_style
 
@@ -42,6 +47,30 @@ class DataDigestTest(absltest.TestCase):
       dict(edge=1.01),
     ):
       self.assertNotEqual(plot_style.data_digest(_figure(**change)), digest)
+
+
+class SaveTest(absltest.TestCase):
+  def _save(self, path, **change):
+    plot_style.save(_figure(**change), path)
+    return pathlib.Path(path).read_bytes()
+
+  def test_a_picture_that_looks_alike_is_left_alone(self):
+    path = self.create_tempdir().full_path + '/a.png'
+    first = self._save(path)
+    with Image.open(path) as image:
+      shades, info = np.array(image), PngImagePlugin.PngInfo()
+      info.add_text('Description', image.info['Description'])
+    for step, is_kept in ((1, True), (2, False)):
+      # The same picture from a processor that rounds otherwise.
+      moved = np.where(shades > 100, shades - step, shades).astype(np.uint8)
+      Image.fromarray(moved).save(path, pnginfo=info)
+      other = pathlib.Path(path).read_bytes()
+      self.assertEqual(self._save(path), other if is_kept else first)
+
+  def test_another_picture_takes_its_place(self):
+    path = self.create_tempdir().full_path + '/a.png'
+    self.assertNotEqual(self._save(path), self._save(path, last=3.5))
+    self.assertEqual(os.listdir(os.path.dirname(path)), ['a.png'])
 
 
 if __name__ == '__main__':
