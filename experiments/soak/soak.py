@@ -32,6 +32,12 @@ _FALSE_ALARM = 1e-9
 _RECOVERED_NMSE = 0.25
 # Sums of like size: the bin size of one serves the other.
 _LIKE_SIZE = 1.5
+# The last of so many sums of like size in a row must be read: a jump costs two
+# rounds.
+_RECOVERED_ROUNDS = 3
+# Unless sums have changed by e^1.5 more often than this in so many rounds: what
+# repeats is noise to the tuner, and it no longer follows each change.
+_MAX_CHANGES, _CHANGES_ROUNDS, _CHANGE_LOG = 3, 13, 1.5
 
 
 class _Truth:
@@ -82,7 +88,7 @@ class _Checker:
 
   def __init__(self, config: script.Config):
     self._config = config
-    self._recent = collections.deque(maxlen=3)
+    self._recent = collections.deque(maxlen=_CHANGES_ROUNDS + 1)
     self.reset()
 
   def reset(self):
@@ -170,8 +176,11 @@ class _Checker:
 
   def _check_recovery(self, require, nmse, lost, inner):
     """The third sum of like size in a row must be read."""
-    like = max(self._recent) <= _LIKE_SIZE * min(self._recent)
-    if len(self._recent) < 3 or not like:
+    sizes = np.array(self._recent)
+    last = sizes[-_RECOVERED_ROUNDS:]
+    like = last.max() <= _LIKE_SIZE * last.min()
+    changes = np.abs(np.diff(np.log(sizes))) > _CHANGE_LOG
+    if len(last) < _RECOVERED_ROUNDS or not like or sum(changes) > _MAX_CHANGES:
       return
     self.counts['settled'] += 1
     self.worst['nmse_settled'] = max(self.worst['nmse_settled'], nmse)

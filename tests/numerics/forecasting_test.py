@@ -373,13 +373,29 @@ class LittleToLearnTest(parameterized.TestCase):
   def test_blind_rounds_that_repeat_are_learned(self):
     learner = _settled()
     stddevs = []
-    for _ in range(3):
+    for _ in range(4):
       learner.miss(2.0)
       learner.see(0.0)
       stddevs.append(learner.stddev)
-    self.assertLess(stddevs[0], 0.1)
-    self.assertGreater(stddevs[1], 0.5)
-    self.assertGreater(stddevs[2], stddevs[1])
+    self.assertLess(max(stddevs[:2]), 0.1)
+    self.assertGreater(stddevs[2], 0.5)
+    self.assertGreater(stddevs[3], stddevs[2])
+
+  def test_a_step_out_of_reach_is_followed_once_it_is_read(self):
+    for size, is_step in ((1.2, True), (0.4, False)):
+      learner = _settled()
+      learner.miss(0.6)
+      learner.see(size, log_size_stddev=0.1)
+      self.assertEqual(abs(learner.mean - size) < 0.05, is_step)
+
+  def test_a_jump_after_one_that_came_back_is_a_jump(self):
+    learner = _settled()
+    learner.miss(5.0)
+    learner.see(0.0)
+    learner.miss(3.0)
+    learner.see(4.0)  # Has stayed.
+    self.assertLess(abs(learner.mean - 4.0), 0.05)
+    self.assertLess(learner.stddev, 0.3)
 
   def test_a_sum_of_zero_is_a_jump_down(self):
     learner = _settled()

@@ -37,11 +37,13 @@ _SURPRISE_LOG = 2.0
 # From here on no bin size serves both ends; such a jump never teaches.
 _MAX_LEARNED_LOG = math.log(100.0)
 # Surprises are forgotten as quickly as errors. Out and back again, which counts
-# 2, is one jump that did not stay; after it, surprises are noise.
-_REPEATED = 1.2
+# 2, is one jump that did not stay. After the second within thirteen rounds,
+# surprises are noise; after one, a further jump may still be one that stays.
+_REPEATED = 2.5
 # An unreadable sum is taken to be this far, in ln, beyond what can be read.
 _BEYOND_REACH = 1.0
-# Of the way to an unreadable sum; a size that is still this far has stayed.
+# Of the way to an unreadable sum. A size that is still this far, or just beyond
+# what could be read, has stayed.
 _STAYED = 0.6
 
 # Sizes of float64 lie within e^+-710.
@@ -154,8 +156,8 @@ def update(
     surprise. Its own error moves levels less and teaches nothing.
   - An unreadable one keeps the levels and widens the scales; if it was a
     surprise, it waits for the next readable round. A size that has stayed out
-    there was a jump; one that came back is forgotten the first time and
-    learned, if it happens again.
+    there, surprise or not, was a jump. One that came back is forgotten, unless
+    it has happened twice before within some ten rounds: then it is learned.
   - A cohort of n' clients after one of n moves the expected size by the middle
     of ln(n' / n) / 2 (independent clients) and ln(n' / n) (equal ones), and
     what that leaves open is not learned as noise.
@@ -209,8 +211,13 @@ def _after_readable(state, log_size, error_variance, level_variance):
   limit = _surprise_limit(state, error_variance + level_variance)
   is_surprise = tf.abs(nearest) > limit
   missed = state['missed']
-  stayed = nearest * tf.sign(missed) > _STAYED * tf.abs(missed)
-  came_back = tf.logical_and(tf.abs(missed) > 0.0, tf.logical_not(stayed))
+  distance = tf.abs(missed)
+  least = tf.minimum(_STAYED * distance, distance - _BEYOND_REACH)
+  stayed = nearest * tf.sign(missed) > least
+  came_back = tf.logical_and(distance > _SURPRISE_LOG, tf.logical_not(stayed))
+  # Out of reach, and read there: a step that has stayed, however small.
+  is_step = tf.logical_and(distance > 0.0, stayed)
+  is_step = tf.logical_and(is_step, tf.logical_not(is_noise))
 
   zero = tf.zeros_like(missed)
   teaches = tf.logical_and(came_back, is_noise)
@@ -222,7 +229,7 @@ def _after_readable(state, log_size, error_variance, level_variance):
 
   is_jump = tf.logical_or(came_back, tf.logical_not(is_noise))
   is_jump = tf.logical_or(is_jump, tf.abs(nearest) > _MAX_LEARNED_LOG)
-  is_jump = tf.logical_and(is_surprise, is_jump)
+  is_jump = tf.logical_or(tf.logical_and(is_surprise, is_jump), is_step)
   learned = local_level.learn(
     state, log_size, error_variance, level_variance, is_noise
   )
@@ -238,14 +245,16 @@ def _after_unreadable(state, log_limit, is_above, level_variance):
   side = tf.cast(side, tf.float64)
   distance = side * (log_limit - local_level.mean(state)) + _BEYOND_REACH
   is_surprise = distance > _surprise_limit(state, level_variance)
-  # Of several in a row the first counts: the forecast has not moved since.
-  missed = state['missed']
-  missed = tf.where(tf.abs(missed) > 0.0, missed, side * distance)
+  # Of several in a row the first counts: the forecast has not moved since. What
+  # is no surprise, but far for scales that are wide, is noise and not kept.
+  is_kept = tf.logical_or(is_surprise, tf.abs(distance) <= _SURPRISE_LOG)
+  missed = tf.where(is_kept, side * distance, tf.zeros_like(distance))
+  missed = tf.where(tf.abs(state['missed']) > 0.0, state['missed'], missed)
   waiting = collections.OrderedDict(state, missed=missed)
   errors = tf.maximum(side * (log_limit - state['level']), 0.0)
   errors += tf.sqrt(local_level.variances(state))
   widened = collections.OrderedDict(
-    state,
+    waiting,
     squared_errors=local_level.ERROR_MEMORY * state['squared_errors']
     + tf.square(errors),
     num_errors=local_level.ERROR_MEMORY * state['num_errors'] + 1.0,
