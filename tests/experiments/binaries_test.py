@@ -56,14 +56,13 @@ def _popen(module, folder, *arguments):
     open(os.path.join(folder, 'out'), 'w') as out,
     open(os.path.join(folder, 'err'), 'w') as err,
   ):
-    return subprocess.Popen(
+    return child_signals.popen(
       [sys.executable, '-m', f'experiments.{module}', *arguments],
       cwd=_ROOT,
       stdout=out,
       stderr=err,
       stdin=subprocess.DEVNULL,
       env=environment,
-      preexec_fn=child_signals.take_interrupts,
     )
 
 

@@ -59,7 +59,7 @@ class CiRunTest(parameterized.TestCase):
   def _start(self, *recipe: str) -> subprocess.Popen:
     lines = ''.join(f'\t@{line}\n' for line in recipe)
     (self._folder / 'Makefile').write_text(f'test:\n{lines}')
-    return subprocess.Popen(
+    return child_signals.popen(
       ['bash', '.ci/run'],
       cwd=self._folder,
       stdin=subprocess.DEVNULL,
@@ -67,7 +67,6 @@ class CiRunTest(parameterized.TestCase):
       stderr=subprocess.STDOUT,
       text=True,
       env={**os.environ, 'MAKEFLAGS': ''},
-      preexec_fn=child_signals.take_interrupts,
     )
 
   def _child_pid(self) -> int:

@@ -65,14 +65,13 @@ class ExamplesTest(absltest.TestCase):
     environment = dict(os.environ)
     environment.pop('TF_CPP_MIN_LOG_LEVEL', None)
     with open(paths[0], 'w') as stdout, open(paths[1], 'w') as stderr:
-      child = subprocess.Popen(
+      child = child_signals.popen(
         [sys.executable, '-m', 'examples.program_train', folder / 'run'],
         cwd=_PROJECT,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
-        preexec_fn=child_signals.take_interrupts,
       )
       try:
         self.assertTrue(

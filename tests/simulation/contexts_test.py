@@ -51,14 +51,13 @@ count_up_to(np.int64(10**12))  # Hours.
 
 
 def _start_child(end: str) -> subprocess.Popen:
-  return subprocess.Popen(
+  return child_signals.popen(
     [sys.executable, '-c', _CHILD, end],
     cwd=_PROJECT,
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL,
     text=True,
-    preexec_fn=child_signals.take_interrupts,
   )
 
 

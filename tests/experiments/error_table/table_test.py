@@ -87,7 +87,8 @@ class PublishedTest(absltest.TestCase):
   def test_every_cell_is_there(self):
     keys = {(r['modulus'], r['num_clients']) for r in self._rows}
     self.assertLen(keys, 24)
-    self.assertLen(self._rows, 24 * 6)
+    # The automatic alpha, aligned clients, dither, and five alphas.
+    self.assertLen(self._rows, 24 * 8)
 
   def test_measured_errors_are_the_predicted_ones(self):
     rows = [
