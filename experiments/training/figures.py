@@ -204,7 +204,8 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
   panels[0].set_ylabel('final accuracy minus plain mean (points)')
   panels[1].legend(fontsize='small')
   counts = ' or '.join(map(str, sorted({p['repeats'] for p in points})))
-  note = f'repeats: {counts} (pale: 1); bars: 95 % intervals, scatter pooled'
+  pale = ' (pale: 1)' if counts.startswith('1 or') else ''
+  note = f'repeats: {counts}{pale}; bars: 95 % intervals, scatter pooled'
   return plot_style.finish(figure, title, note)
 
 
