@@ -11,6 +11,7 @@ import tensorflow_federated as tff
 
 from tests import fresh_python
 import tff_autotune_secagg
+from tff_autotune_secagg import _public
 from tff_autotune_secagg import planner
 from tff_autotune_secagg import worker
 
@@ -97,6 +98,8 @@ class StartTest(parameterized.TestCase):
 class PublicApiTest(absltest.TestCase):
   def test_exports_these_names_and_no_others(self):
     self.assertSequenceEqual(tff_autotune_secagg.__all__, _NAMES)
+    # Type checkers want the names in both files, in so many words.
+    self.assertEqual({*_public.__all__, '__version__'}, set(_NAMES))
     public = [
       name
       for name, value in vars(tff_autotune_secagg).items()
