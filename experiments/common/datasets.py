@@ -50,7 +50,7 @@ class ImageData:
     """Height, width and channels."""
     return tuple(self.train_images.shape[1:])
 
-  @property
+  @functools.cached_property
   def sha256(self) -> str:
     """Hexadecimal hash of all images and labels, with their shapes."""
     digest = hashlib.sha256()

@@ -44,26 +44,22 @@ def describe() -> Dict[str, Any]:
   }
 
 
+def _git(*arguments: str) -> str:
+  return subprocess.run(
+    ['git', *arguments],
+    cwd=os.path.dirname(os.path.abspath(__file__)),
+    capture_output=True,
+    text=True,
+    check=True,
+    timeout=10,
+  ).stdout.strip()
+
+
 def _commit() -> str:
-  folder = os.path.dirname(os.path.abspath(__file__))
   try:
-    commit = subprocess.run(
-      ['git', 'rev-parse', 'HEAD'],
-      cwd=folder,
-      capture_output=True,
-      text=True,
-      check=True,
-      timeout=10,
-    ).stdout.strip()
+    commit = _git('rev-parse', 'HEAD')
     # Untracked files do not matter; changed ones do.
-    changed = subprocess.run(
-      ['git', 'status', '--porcelain', '--untracked-files=no'],
-      cwd=folder,
-      capture_output=True,
-      text=True,
-      check=True,
-      timeout=10,
-    ).stdout.strip()
+    changed = _git('status', '--porcelain', '--untracked-files=no')
     return commit + (' with local changes' if changed else '')
   except (OSError, subprocess.SubprocessError):
     return 'unknown'

@@ -31,6 +31,12 @@ def tuned_bin_size(row: Row) -> Optional[float]:
   return result_rows.measurement(row, 'bin_size')
 
 
+def _subplots_for(curves):
+  """A figure and its axes, with room for the legend of so many curves."""
+  legend_inches = _LEGEND_INCHES if len(curves) > plot_style.MOST_INSIDE else 0
+  return plt.subplots(figsize=(6.5 + legend_inches, 4.5))
+
+
 def training_figure(rows: Sequence[Row], title: str = ''):
   """Accuracy and bin size by round, side by side."""
   figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
@@ -60,8 +66,7 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
     title: Put above, before the number of repeats.
   """
   curves = plot_style.series(rows, final_accuracy.percent)
-  legend_inches = _LEGEND_INCHES if len(curves) > plot_style.MOST_INSIDE else 0
-  figure, axes = plt.subplots(figsize=(6.5 + legend_inches, 4.5))
+  figure, axes = _subplots_for(curves)
   out_of_view = set()
   if zoom:
     last = max(r[-1] for r, _, _, _ in curves.values())
@@ -135,8 +140,7 @@ def difference_figure(rows: Sequence[Row], title: str = ''):
   """
   curves = final_accuracy.differences_by_round(rows)
   looks = palette.curves(curves)
-  legend_inches = _LEGEND_INCHES if len(curves) > plot_style.MOST_INSIDE else 0
-  figure, axes = plt.subplots(figsize=(6.5 + legend_inches, 4.5))
+  figure, axes = _subplots_for(curves)
   for aggregator, curve in curves.items():
     rounds, means, half_widths, repeats = map(np.array, zip(*curve))
     look = dict(looks[aggregator], linestyle='-' if repeats.max() > 1 else '--')

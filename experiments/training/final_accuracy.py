@@ -68,14 +68,14 @@ def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
     points, and number of repeats.
 
   Raises:
-    ValueError: There is no row of `REFERENCE`.
+    ValueError: There is no row of `REFERENCE`, or there are two runs of an
+      aggregator with the same seed.
   """
   by_round = {}
   for row in rows:
     accuracy = percent(row)
     if accuracy is not None:
-      values = by_round.setdefault(row['round'], {})
-      values[row['config']['aggregator'], _block(row)] = accuracy
+      _enter(by_round.setdefault(row['round'], {}), row, accuracy)
   curves = collections.OrderedDict()
   for number, values in sorted(by_round.items()):
     names = [aggregator for aggregator, _ in values]
@@ -92,9 +92,20 @@ def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
   return curves
 
 
-def _block(row: Row) -> tuple:
-  """Runs with the same have the same clients, batches and initial weights."""
-  return row['config']['seed'], row['config'].get('partition_seed')
+def _enter(values: Dict[tuple, float], row: Row, accuracy: float) -> None:
+  """Enters the accuracy of a run for `two_way.differences`.
+
+  Runs of a block have the same clients, batches and initial weights.
+  """
+  config = row['config']
+  block = config['seed'], config.get('partition_seed')
+  if (config['aggregator'], block) in values:
+    raise ValueError(
+      f'`rows` must hold one run of {config["aggregator"]} with seed '
+      f'{block[0]}, found two with other settings: choose with '
+      '--select=SETTING=VALUE.'
+    )
+  values[config['aggregator'], block] = accuracy
 
 
 def _round_bytes(row: Row, model_bytes) -> Optional[int]:
@@ -111,14 +122,7 @@ def _round_bytes(row: Row, model_bytes) -> Optional[int]:
 def _differences(runs) -> Mapping[str, two_way.Difference]:
   values = {}
   for run in runs:
-    aggregator = run['row']['config']['aggregator']
-    block = _block(run['row'])
-    if (aggregator, block) in values:
-      raise ValueError(
-        f'`rows` must hold one run of {aggregator} with seed {block[0]}, found '
-        'two with other settings: choose with --select=SETTING=VALUE.'
-      )
-    values[aggregator, block] = run['accuracy']
+    _enter(values, run['row'], run['accuracy'])
   if not any(aggregator == REFERENCE for aggregator, _ in values):
     return {}
   return two_way.differences(values, REFERENCE)

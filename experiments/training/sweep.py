@@ -57,7 +57,6 @@ class TrainingSweep(sweep.AbstractSweep):
     self._tensorboard = tensorboard
     self._checkpoint = ('', 0)  # Folder and round of the last one.
     self._data = None
-    self._data_sha256 = ''
 
   def _progress(self):
     total = sum(config.num_rounds for config in self._configs)
@@ -65,7 +64,6 @@ class TrainingSweep(sweep.AbstractSweep):
 
   def _prepare(self):
     self._data = trainer.load_data(self._configs[0], **self._data_options)
-    self._data_sha256 = self._data.sha256
     for config in self._configs:
       trainer.check(config, self._data)
 
@@ -97,7 +95,7 @@ class TrainingSweep(sweep.AbstractSweep):
       config.asdict(),
       environment,
       data=self._data.name,
-      data_sha256=self._data_sha256,
+      data_sha256=self._data.sha256,
     )
     board = None
     if self._tensorboard:

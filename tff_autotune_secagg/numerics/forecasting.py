@@ -221,7 +221,7 @@ def _after_readable(state, log_size, error_variance, level_variance):
 
   zero = tf.zeros_like(missed)
   teaches = tf.logical_and(came_back, is_noise)
-  teaches = tf.logical_and(teaches, tf.abs(missed) < _MAX_LEARNED_LOG)
+  teaches = tf.logical_and(teaches, distance < _MAX_LEARNED_LOG)
   taught = local_level.learn(
     state, local_level.mean(state) + missed, zero, zero, teaches
   )
