@@ -41,6 +41,7 @@ def describe() -> Dict[str, Any]:
     'commit': _commit(),
     'machine': _machine(),
     'processor_features': _processor_features(),
+    'threads_per_operation': os.environ.get('TF_NUM_INTRAOP_THREADS'),
   }
 
 

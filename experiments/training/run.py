@@ -15,6 +15,9 @@ from absl import flags
 
 from experiments.common import command_line
 from experiments.training import flags as training_flags
+from experiments.training import threads
+
+del threads  # Imported for its side effect, before TensorFlow.
 
 FLAGS = flags.FLAGS
 flags.adopt_module_key_flags(training_flags)

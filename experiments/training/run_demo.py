@@ -19,6 +19,9 @@ from absl import flags
 
 from experiments.common import command_line
 from experiments.training import flags as training_flags
+from experiments.training import threads
+
+del threads  # Imported for its side effect, before TensorFlow.
 
 FLAGS = flags.FLAGS
 _FLAG_FILE = os.path.join(os.path.dirname(__file__), 'configs', 'demo.flags')
