@@ -30,6 +30,7 @@ from tff_autotune_secagg.simulation import remote_contexts
 from tff_autotune_secagg.simulation import worker_process
 from tff_autotune_secagg.simulation.programs import CohortSource
 from tff_autotune_secagg.simulation.programs import run_program
+from tff_autotune_secagg.simulation.training import train_in_folder
 
 __all__ = [
   'CohortSource',
@@ -38,6 +39,7 @@ __all__ = [
   'run_program',
   'set_local_context',
   'set_remote_context',
+  'train_in_folder',
   'worker_command',
   'worker_pids',
 ]

@@ -1,0 +1,105 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of a training in a folder; interrupts are in `tests/project/`."""
+
+import csv
+import fcntl
+import functools
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tests import factory_conformance
+from tff_autotune_secagg import simulation
+
+setUpModule = factory_conformance.set_up_context
+
+
+@functools.lru_cache(maxsize=None)
+def _process():
+  def model_fn():
+    # A weight that goes to the mean of the data in one step.
+    dense = tf.keras.layers.Dense(
+      1, use_bias=False, kernel_initializer='zeros', input_shape=[1]
+    )
+    return tff.learning.models.from_keras_model(
+      tf.keras.Sequential([dense]),
+      loss=tf.keras.losses.MeanSquaredError(),
+      input_spec=(tf.TensorSpec([None, 1]), tf.TensorSpec([None, 1])),
+    )
+
+  return tff.learning.algorithms.build_weighted_fed_avg(
+    model_fn, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5)
+  )
+
+
+def _client_data(round_num):
+  example = np.ones([1, 1], np.float32), np.full([1, 1], round_num, np.float32)
+  return [tf.data.Dataset.from_tensor_slices(example).batch(1)] * 2
+
+
+class TrainInFolderTest(parameterized.TestCase):
+  def _train(self, **changes):
+    arguments = dict(
+      process=_process(),
+      client_data=_client_data,
+      folder=self._folder,
+      num_rounds=1,
+    )
+    simulation.train_in_folder(**{**arguments, **changes})
+
+  def setUp(self):
+    super().setUp()
+    self._folder = os.path.join(self.create_tempdir().full_path, 'a', 'b')
+
+  def test_continues_with_the_clients_of_the_next_round(self):
+    seen = []
+
+    def on_round(round_num, metrics):
+      seen.append((round_num, float(metrics['model_metrics']['loss'])))
+
+    for num_rounds in (2, 3):
+      self._train(
+        num_rounds=num_rounds, on_ready=seen.append, on_round=on_round
+      )
+    # The weight is the number of the round before, whose target it has met.
+    self.assertEqual(seen, [0, (1, 1.0), (2, 1.0), 2, (3, 1.0)])
+    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
+      self.assertEqual([row['round'] for row in csv.DictReader(file)], [*'123'])
+    self.assertNotEmpty(os.listdir(os.path.join(self._folder, 'model')))
+
+  @parameterized.parameters(
+    (dict(process=1), TypeError, '^`process` must be a `tff.learning.template'),
+    (dict(client_data=[1]), TypeError, '^`client_data` must be a function, f'),
+    (dict(folder=1), TypeError, '^`folder` must be a path, found 1'),
+    (
+      dict(num_rounds=0),
+      ValueError,
+      '^`num_rounds` must be an int of at least',
+    ),
+    (dict(num_rounds=2.0), TypeError, '^`num_rounds` must be an int of at lea'),
+    (dict(on_ready=1), TypeError, '^`on_ready` must be a function, found 1'),
+    (dict(on_round=1), TypeError, '^`on_round` must be a function, found 1'),
+  )
+  def test_rejects_arguments_and_makes_no_folder(self, change, error, message):
+    with self.assertRaisesRegex(error, message):
+      self._train(**change)
+    self.assertFalse(os.path.exists(self._folder))
+
+  def test_refuses_a_folder_that_another_run_has(self):
+    os.makedirs(self._folder)
+    with open(os.path.join(self._folder, 'lock'), 'w') as lock:
+      fcntl.flock(lock, fcntl.LOCK_EX)
+      with self.assertRaisesRegex(
+        OSError, "^`folder` must .* that no other run has: '.*/a/b' is taken"
+      ):
+        self._train()
+    self.assertEqual(os.listdir(self._folder), ['lock'])
+
+
+if __name__ == '__main__':
+  absltest.main()
