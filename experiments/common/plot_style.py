@@ -41,14 +41,21 @@ def add_legend(axes) -> None:
   axes.legend(fontsize='small', **outside)
 
 
+def sigma_over_t(alpha: float) -> float:
+  """The ratio of the paper's figures for the share alpha of wrapped entries.
+
+  A normal variable of standard deviation sigma leaves [-t, t] with probability
+  alpha.
+  """
+  return float(1 / scipy.stats.norm.isf(alpha / 2))
+
+
 def alpha_label(aggregator: str) -> str:
   """As the paper's figures: alpha and the ratio sigma/t that it stands for."""
   alpha = aggregators.parse(aggregator).settings.get('wrap_probability')
   if alpha is None:
     return aggregator
-  # t is where a normal variable of spread sigma leaves [-t, t] with this odds.
-  ratio = 1 / scipy.stats.norm.isf(alpha / 2)
-  return f'$\\alpha$={alpha:.2g} ($\\sigma/t$={ratio:.2f})'
+  return f'$\\alpha$={alpha:.2g} ($\\sigma/t$={sigma_over_t(alpha):.2f})'
 
 
 def series(

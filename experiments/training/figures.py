@@ -8,6 +8,7 @@ from matplotlib import pyplot as plt
 from matplotlib import ticker
 import numpy as np
 
+from experiments.common import aggregators
 from experiments.common import palette
 from experiments.common import plot_style
 from experiments.common import result_rows
@@ -93,6 +94,74 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
   axes.grid(alpha=0.3)
   plot_style.add_legend(axes)
   return plot_style.finish(figure, title, plot_style.repeats_note(rows))
+
+
+def alpha_figure(rows: Sequence[Row], title: str = ''):
+  """Final accuracy minus the plain mean's by sigma/t, a panel for each modulus.
+
+  Marks are fixed alphas, the line is the automatic one. Bars and bands are 95 %
+  intervals from the scatter of all runs (`two_way`). The axis of accuracies is
+  linear up to one point and logarithmic beyond.
+
+  Args:
+    rows: Joined round rows: of the plain mean, and of `autotuned` with and
+      without `wrap_probability`.
+    title: Put above, before the number of repeats.
+
+  Raises:
+    ValueError: There is no row of the plain mean, or none with a fixed alpha.
+  """
+  panels = {}
+  for point in final_accuracy.by_aggregator(rows):
+    settings = aggregators.parse(point['aggregator']).settings
+    if 'wrap_probability' in settings and point['difference'] is not None:
+      entry = settings['wrap_probability'], point['difference']
+      panels.setdefault(settings['modulus'], []).append(entry)
+  if not any(alpha for points in panels.values() for alpha, _ in points):
+    raise ValueError(
+      f'`rows` must hold some of {final_accuracy.REFERENCE} and some of '
+      'autotuned with `wrap_probability`, found none.'
+    )
+  figure, row_of_axes = plt.subplots(
+    1, len(panels), figsize=(4.5 * len(panels), 4), sharey=True, squeeze=False
+  )
+  colour = palette.COLOURS['autotuned']
+  for axes, modulus in zip(row_of_axes[0], sorted(panels, reverse=True)):
+    axes.set(title=f'k = {modulus}', xlabel=r'$\sigma/t$', xscale='log')
+    axes.set_yscale('symlog', linthresh=1.0, linscale=2.0)
+    axes.yaxis.set_major_formatter(ticker.FormatStrFormatter('%g'))
+    axes.axhline(0.0, color=palette.NEUTRAL, linewidth=0.8, label='plain mean')
+    _draw_alphas(axes, panels[modulus], colour)
+    axes.grid(alpha=0.3)
+  row_of_axes[0][0].set_ylabel('final accuracy minus plain mean (points)')
+  row_of_axes[0][-1].legend(fontsize='small')
+  return plot_style.finish(figure, title, plot_style.repeats_note(rows))
+
+
+def _draw_alphas(axes, points, colour):
+  """Marks at sigma/t of fixed alphas, a line with its band for none."""
+  fixed = [(alpha, found) for alpha, found in points if alpha is not None]
+  axes.errorbar(
+    [plot_style.sigma_over_t(alpha) for alpha, _ in fixed],
+    [found.mean for _, found in fixed],
+    [found.half_width or 0.0 for _, found in fixed],
+    color=colour,
+    linestyle='none',
+    marker='o',
+    markerfacecolor='white',
+    capsize=3,
+    label='fixed alpha',
+  )
+  for _, found in (p for p in points if p[0] is None):
+    axes.axhline(found.mean, color=colour, label='automatic')
+    width = found.half_width or 0.0
+    axes.axhspan(
+      found.mean - width,
+      found.mean + width,
+      color=colour,
+      alpha=0.15,
+      linewidth=0,
+    )
 
 
 def tuning_figure(rows: Sequence[Row], title: str = ''):

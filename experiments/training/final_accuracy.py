@@ -119,17 +119,19 @@ def _round_bytes(row: Row, model_bytes) -> Optional[int]:
   )
 
 
-def _differences(runs) -> Mapping[str, two_way.Difference]:
+def _differences(runs, reference) -> Mapping[str, two_way.Difference]:
   values = {}
   for run in runs:
     _enter(values, run['row'], run['accuracy'])
-  if not any(aggregator == REFERENCE for aggregator, _ in values):
+  if not any(aggregator == reference for aggregator, _ in values):
     return {}
-  return two_way.differences(values, REFERENCE)
+  return two_way.differences(values, reference)
 
 
 def by_aggregator(
-  rows: Sequence[Row], last_part: float = LAST_PART
+  rows: Sequence[Row],
+  last_part: float = LAST_PART,
+  reference: str = REFERENCE,
 ) -> List[Dict[str, Any]]:
   """The final accuracy of every aggregator, over its repeats.
 
@@ -139,6 +141,7 @@ def by_aggregator(
   Args:
     rows: Joined round rows of one experiment.
     last_part: share of the rounds, in (0, 1]; 1 is the mean of all evaluations.
+    reference: The aggregator that all are compared with.
 
   Returns:
     For each aggregator a dict of `aggregator`, `bits_per_coordinate`,
@@ -146,13 +149,13 @@ def by_aggregator(
     percent, `rise` (the mean minus that over the part before, which is small
     once training has settled; None if nothing was evaluated there), `repeats`
     and `rounds` (the fewest of a run), and `difference`, the
-    `two_way.Difference` from `REFERENCE` in points. Runs of the same seeds are
+    `two_way.Difference` from `reference` in points. Runs of the same seeds are
     a block: they had the same clients and initial weights. `difference` is None
     if the two cannot be compared. `round_bytes` are those of a client's whole
     round, None without a run of `REFERENCE`, which tells the size of the model.
   """
   runs = _runs(rows, last_part)
-  differences = _differences(runs)
+  differences = _differences(runs, reference)
   # The reference sends all parameters as floats, as which the model goes down.
   model_bytes = {
     run['row']['bytes_per_client']
@@ -183,8 +186,10 @@ def by_aggregator(
   return found
 
 
-def format_table(found: Sequence[Dict[str, Any]]) -> str:
-  """`by_aggregator` as a Markdown table.
+def format_table(
+  found: Sequence[Dict[str, Any]], reference: str = REFERENCE
+) -> str:
+  """`by_aggregator` with that `reference` as a Markdown table.
 
   Bytes are those of the update, and of a client's whole round: update, model
   and keys. ± is the 95 % interval of the difference, "at least" its one-sided
@@ -203,7 +208,7 @@ def format_table(found: Sequence[Dict[str, Any]]) -> str:
 
   heads = ('aggregator', 'bits', 'bytes up', 'bytes in all', 'repeats')
   heads += ('accuracy, %',)
-  heads += ('minus plain mean', 'at least', 'rise')
+  heads += (f'minus `{reference}`', 'at least', 'rise')
   rows = [
     (
       f'`{row["aggregator"]}`',

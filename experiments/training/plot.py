@@ -16,6 +16,7 @@ FIGURES = {
   'training': ('training_figure', {}),
   'accuracy': ('accuracy_figure', dict(zoom=False)),
   'accuracy_zoom': ('accuracy_figure', dict(zoom=True)),
+  'alpha': ('alpha_figure', {}),
   'difference': ('difference_figure', {}),
   'tuning': ('tuning_figure', {}),
   'accuracy_by_bytes': ('accuracy_by_bytes_figure', {}),

@@ -21,6 +21,19 @@ flags.DEFINE_float(
   upper_bound=1.0,
 )
 
+flags.DEFINE_integer(
+  'last_round',
+  None,
+  'Leave out what came after this round; with --last_part, a look at any part of '
+  'training.',
+  lower_bound=1,
+)
+flags.DEFINE_string(
+  'reference',
+  'plain_mean',
+  'The aggregator of the rows that all are compared with.',
+)
+
 FLAGS = flags.FLAGS
 
 
@@ -28,8 +41,16 @@ def main():
   from experiments.training import final_accuracy
 
   rows = flag_groups.read_rows(('test_accuracy',))
-  found = final_accuracy.by_aggregator(rows, FLAGS.last_part)
-  print(final_accuracy.format_table(found))
+  names = sorted({row['config']['aggregator'] for row in rows})
+  if command_line.is_given('reference') and FLAGS.reference not in names:
+    raise command_line.UserError(
+      f'--reference must be an aggregator of the rows, which have '
+      f'{", ".join(names)}; found {FLAGS.reference!r}.'
+    )
+  if FLAGS.last_round is not None:
+    rows = [row for row in rows if row['round'] <= FLAGS.last_round]
+  found = final_accuracy.by_aggregator(rows, FLAGS.last_part, FLAGS.reference)
+  print(final_accuracy.format_table(found, FLAGS.reference))
 
 
 if __name__ == '__main__':

@@ -123,7 +123,7 @@ class SmokeTest(absltest.TestCase):
         '--figure=tuning',
         f'--output={folder}/never.png',
       )
-    for figure in set(plot_training.FIGURES) - {'tuning'}:
+    for figure in set(plot_training.FIGURES) - {'tuning', 'alpha'}:
       picture = os.path.join(folder, f'{figure}.png')
       self.assertEqual(
         binary_runner.run_main(
@@ -358,6 +358,11 @@ class CommandLineTest(absltest.TestCase):
         'training.tabulate',
         ['--results={}/mispelt/r.jsonl'],
         'There is no file of result rows ',
+      ),
+      (
+        'training.tabulate',
+        [f'--results={rows.format("training", "demo")}', '--reference=none'],
+        '--reference must be an aggregator of the rows, which have autotuned',
       ),
       (
         'error_table.plot',

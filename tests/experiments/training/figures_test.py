@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from absl.testing import absltest
+import numpy as np
 
 from experiments.training import figures
 
@@ -16,6 +17,44 @@ class TunedBinSizeTest(absltest.TestCase):
     self.assertIsNone(figures.tuned_bin_size(row(True)))
     self.assertEqual(figures.tuned_bin_size(row(False)), 0.5)
     self.assertIsNone(figures.tuned_bin_size({'aggregator': {}}))
+
+
+def _final(aggregator, seed, share):
+  return dict(
+    run=f'{aggregator}-{seed}',
+    round=1,
+    config=dict(aggregator=aggregator, seed=seed, clients_per_round=10),
+    bits_per_coordinate=8,
+    bytes_per_client=40,
+    test_accuracy=share,
+  )
+
+
+class AlphaFigureTest(absltest.TestCase):
+  def test_a_panel_for_each_modulus(self):
+    rows = []
+    for seed in (1, 2):
+      rows.append(_final('plain_mean', seed, 0.80 + 0.01 * seed))
+      for modulus, lost in ((16, 0.02), (256, 0.01)):
+        name = f'autotuned:modulus={modulus}'
+        rows.append(_final(name, seed, 0.80 + 0.01 * seed))
+        # The share of a normal variable outside two standard deviations.
+        name += ',wrap_probability=0.0455'
+        rows.append(_final(name, seed, 0.80 + 0.01 * seed - lost))
+    figure = figures.alpha_figure(rows)
+    self.assertEqual(
+      [axes.get_title() for axes in figure.axes], ['k = 256', 'k = 16']
+    )
+    for axes, lost in zip(figure.axes, (1.0, 2.0)):
+      marks = [line for line in axes.lines if line.get_marker() == 'o']
+      np.testing.assert_allclose(
+        marks[0].get_xydata(), [[0.5, -lost]], rtol=1e-3
+      )
+
+  def test_rows_without_a_fixed_alpha_are_refused(self):
+    rows = [_final('plain_mean', 1, 0.8), _final('autotuned', 1, 0.8)]
+    with self.assertRaisesRegex(ValueError, 'wrap_probability'):
+      figures.alpha_figure(rows)
 
 
 if __name__ == '__main__':

@@ -53,6 +53,18 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertEqual(found['repeats'], 4)
     self.assertIsNone(found['rise'])
 
+  def test_another_reference(self):
+    rows = []
+    for seed, level in ((1, 0.5), (2, 0.7)):
+      rows += _run('plain_mean', seed, [level])
+      rows += _run('kashin', seed, [level + 0.01 * seed])
+    found = final_accuracy.by_aggregator(rows, reference='kashin')
+    self.assertAlmostEqual(found[0]['difference'].mean, -1.5)
+    self.assertEqual(found[1]['difference'].mean, 0.0)
+    self.assertEqual(found[1]['round_bytes'], 1000 + 1000 + 2676)
+    head = final_accuracy.format_table(found, 'kashin').splitlines()[0]
+    self.assertIn('| minus `kashin` ', head)
+
   def test_two_runs_with_other_settings_are_not_mixed(self):
     rows = _run('plain_mean', 1, [0.5]) + _run('plain_mean', 1, [0.5, 0.6])
     for row in rows[1:]:
