@@ -24,8 +24,8 @@ flags.DEFINE_float(
 flags.DEFINE_integer(
   'last_round',
   None,
-  'Leave out what came after this round; with --last_part, a look at any part of '
-  'training.',
+  'Leave out what came after this round; with --last_part, a look at any part '
+  'of training.',
   lower_bound=1,
 )
 flags.DEFINE_string(
