@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Measures training with each number of workers; see docs/several_machines.md.
 
-python -m experiments.scaling.run --workers=10.9.1.2:8000,10.9.2.2:8000
+python -m experiments.scaling.run --workers=10.9.1.2:8000,10.9.2.2:8000 \
+    --results=results/scaling.jsonl
 """
+
+import dataclasses
 
 from absl import flags
 
 from experiments.common import command_line
 from experiments.common import flag_groups
+from experiments.common import result_rows
 from experiments.training import settings
 
 FLAGS = flags.FLAGS
@@ -19,6 +23,7 @@ flags.DEFINE_float('width', 4.0, 'Factor on the filters of the model.', 0.1)
 flags.DEFINE_string(
   'aggregator', 'autotuned:modulus=256,rounding=dither', 'As in training.'
 )
+flag_groups.define_results()
 flag_groups.define_smoke()
 _SMOKE = dict(num_rounds=3, clients_per_round=2, width=0.1)
 
@@ -36,6 +41,11 @@ def main():
       num_rounds=values['num_rounds'],
       eval_every=values['num_rounds'] + 1,
     )
+  with flag_groups.held_results() as file:
+    _run(training, file)
+
+
+def _run(training, file):
   from experiments.common import sweep
   from experiments.scaling import scaling
 
@@ -47,7 +57,13 @@ def main():
   with command_line.user_errors():
     scaling.check(config)
   sweep.set_context(FLAGS.workers)  # All must answer before any is timed.
-  for row in scaling.run(config):
+  rows = (dict(row, round=n) for n, row in enumerate(scaling.run(config), 1))
+  if file is not None:
+    values = dataclasses.asdict(training)
+    # Addresses are nobody's business; how many there are is in the rows.
+    run = result_rows.run_name(dict(values, num_workers=len(FLAGS.workers)))
+    rows = file.store(run, values, rows)
+  for row in rows:
     print('  '.join(f'{key} {value:.5g}' for key, value in row.items()))
 
 

@@ -5,7 +5,7 @@
 import dataclasses
 import pathlib
 import time
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
 from experiments.training import settings
 from experiments.training import trainer
@@ -46,16 +46,17 @@ def check(config: Config) -> None:
   trainer.check(config.training, trainer.load_data(config.training))
 
 
-def run(config: Config) -> Sequence[Dict[str, Any]]:
+def run(config: Config) -> Iterator[Dict[str, Any]]:
   """Trains once for each number of workers.
 
-  Returns:
+  Yields:
     Rows with `num_workers`, `rounds_per_minute`, `megabytes_sent` and
     `megabytes_received` per round (of the whole network namespace, so give the
     run one of its own), and `train_loss` of the last round.
   """
   data = trainer.load_data(config.training)
-  return [_measure(config, data, count) for count in config.worker_counts]
+  for count in config.worker_counts:
+    yield _measure(config, data, count)
 
 
 def _measure(config: Config, data, num_workers: int) -> Dict[str, Any]:

@@ -283,9 +283,12 @@ class SmokeTest(absltest.TestCase):
 
   def test_scaling(self):
     folder = self.create_tempdir().full_path
-    process = _popen('scaling.run', folder, '--smoke')
+    path = os.path.join(folder, 'rows.jsonl')
+    process = _popen('scaling.run', folder, '--smoke', f'--results={path}')
     self.assertEqual(process.wait(), 0, _read(folder, 'err'))
     self.assertRegex(_read(folder, 'out'), '^num_workers 0  rounds_per_minute')
+    (row,) = result_rows.read(path)
+    self.assertEqual((row['round'], row['num_workers']), (1, 0))
 
   def test_wrapped_normal(self):
     picture = os.path.join(self.create_tempdir().full_path, 'picture.png')
