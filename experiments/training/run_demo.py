@@ -9,7 +9,7 @@ results.jsonl, tensorboard/ and demo.png.
 
   python -m experiments.training.run_demo
   python -m experiments.training.run_demo --num_rounds=9 \
-      --aggregator=autotuned:modulus=8
+      --aggregator=autotuned:modulus=64
 """
 
 import os
@@ -49,6 +49,9 @@ def main():
     if FLAGS.tensorboard:
       board = f'{sys.executable} -m tensorboard.main'
       print(f'TensorBoard: {board} --logdir={runs.output_dir}/tensorboard')
+  elif status == command_line.INTERRUPTED_STATUS:
+    again = f'DEMO_ARGS=--output_dir={runs.output_dir}'
+    print(f'With make: make demo {again}', file=sys.stderr)
   return status
 
 

@@ -55,7 +55,7 @@ class TrainingSweep(sweep.AbstractSweep):
     super().__init__(configs, **options)
     self._checkpoint_every = checkpoint_every
     self._tensorboard = tensorboard
-    self._checkpoint = ('', 0)  # Folder and round of the last one.
+    self._checkpoints = None  # Folder and manager of the run in progress.
     self._data = None
 
   def _progress(self):
@@ -110,7 +110,7 @@ class TrainingSweep(sweep.AbstractSweep):
     progress.advance(last)
     progress.say(f'{config.aggregator}: compiling')
     try:
-      self._checkpoint = (folder, last)
+      self._checkpoints = (folder, manager)
       for row in trainer.run(
         config,
         self._data,
@@ -122,9 +122,6 @@ class TrainingSweep(sweep.AbstractSweep):
         if board is not None:
           board.write(row)
         self._show(progress, config, row)
-        # The checkpoint of this round is written only after its row is taken.
-        blocks = (row['round'] - 1) // self._checkpoint_every
-        self._checkpoint = (folder, blocks * self._checkpoint_every)
     finally:
       if board is not None:
         board.close()
@@ -138,7 +135,8 @@ class TrainingSweep(sweep.AbstractSweep):
       progress.say(describe_row(config, row))
 
   def _position(self):
-    folder, round_num = self._checkpoint
+    folder, manager = self._checkpoints or ('', None)
+    round_num = manager and checkpoints.last_version(manager)
     if not round_num:
       return 'The run in progress has no checkpoint yet and begins again.'
     return f'Last checkpoint: round {round_num} in {folder}.'

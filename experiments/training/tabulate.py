@@ -49,7 +49,9 @@ def main():
     )
   if FLAGS.last_round is not None:
     rows = [row for row in rows if row['round'] <= FLAGS.last_round]
-  found = final_accuracy.by_aggregator(rows, FLAGS.last_part, FLAGS.reference)
+  with command_line.user_errors():
+    found = final_accuracy.by_aggregator(rows, FLAGS.last_part, FLAGS.reference)
+  print(f'Means over the last {FLAGS.last_part:.3g} of the rounds:\n')
   print(final_accuracy.format_table(found, FLAGS.reference))
 
 

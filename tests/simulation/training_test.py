@@ -95,7 +95,7 @@ class TrainInFolderTest(parameterized.TestCase):
     with open(os.path.join(self._folder, 'lock'), 'w') as lock:
       fcntl.flock(lock, fcntl.LOCK_EX)
       with self.assertRaisesRegex(
-        OSError, "^`folder` must .* that no other run has: '.*/a/b' is taken"
+        OSError, "^`folder` must .* that no other run has: '.*/a/b' is in use"
       ):
         self._train()
     self.assertEqual(os.listdir(self._folder), ['lock'])

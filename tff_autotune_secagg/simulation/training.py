@@ -32,7 +32,10 @@ def _held(folder: str) -> Iterator[None]:
     try:
       fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-      raise OSError(f'{rule} is taken. Wait for its end.') from error
+      raise OSError(
+        f'{rule} is in use by another run: wait for its end or give another '
+        'folder.'
+      ) from error
     yield
 
 
