@@ -95,7 +95,7 @@ _ENTRIES: Dict[str, _Entry] = {
     'mean of 32-bit floats, in the clear',
   ),
   'clipped_mean': _in_the_clear(
-    'plain_mean whose norm is clipped to factor times the usual one',
+    'plain_mean whose sum is clipped to factor times its usual norm',
     factor=(_positive_float, 1.5),
   ),
   'fixed_range': _entry(

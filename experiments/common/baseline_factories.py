@@ -174,17 +174,21 @@ def _constant(value: float) -> tff.templates.EstimationProcess:
 
 
 class ClippedMeanFactory(tff.aggregators.WeightedAggregationFactory):
-  """Clips the norm of an inner mean that is larger than means usually are.
+  """Scales an inner mean down whose sum is larger than sums usually are.
+
+  The sum, mean times weights, is what a secure sum sees, and what is damped
+  where it is larger than expected. It grows with the clients' weights, too.
 
   At clients: nothing of its own.
-  At server: the inner result is scaled down to at most `factor` times the usual
-  norm, which is the geometric mean of the norms before, the last one counting a
-  tenth. The first result defines it and is not clipped.
+  At server: the inner result is scaled down so that its sum has at most
+  `factor` times the usual norm, which is the geometric mean of the norms
+  before, the last one counting a tenth. The first sum defines it and is not
+  clipped.
 
   Types: those of the inner mean.
   State: `log_norm` (float32), `num_rounds` (int32) and `inner`.
   Measurements: `is_clipped` (bool) and `inner`.
-  Limits: a mean of norm 0 or not finite teaches nothing and is not clipped.
+  Limits: a sum of norm 0 or not finite teaches nothing and is not clipped.
   """
 
   _DECAY = 0.9
@@ -210,10 +214,10 @@ class ClippedMeanFactory(tff.aggregators.WeightedAggregationFactory):
       return collections.OrderedDict(log_norm=0.0, num_rounds=0)
 
     @tff.tensorflow.computation(
-      own_type, inner.next.type_signature.result['result'].member
+      own_type, inner.next.type_signature.result['result'].member, weight_type
     )
-    def clip(own, mean):
-      norm = tf.linalg.global_norm(tf.nest.flatten(mean))
+    def clip(own, mean, weight_sum):
+      norm = tf.linalg.global_norm(tf.nest.flatten(mean)) * weight_sum
       log_norm = tf.math.log(norm)
       teaches = tf.math.is_finite(log_norm)
       is_first = tf.equal(own['num_rounds'], 0)
@@ -244,7 +248,7 @@ class ClippedMeanFactory(tff.aggregators.WeightedAggregationFactory):
     def next_fn(state, value, weight):
       output = inner.next(state['inner'], value, weight)
       own, mean, is_clipped = tff.federated_map(
-        clip, (state['own'], output.result)
+        clip, (state['own'], output.result, tff.federated_sum(weight))
       )
       return tff.templates.MeasuredProcessOutput(
         tff.federated_zip(collections.OrderedDict(own=own, inner=output.state)),

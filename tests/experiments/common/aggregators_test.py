@@ -314,14 +314,18 @@ class ClippedMeanTest(absltest.TestCase):
       tff.TensorType(np.float32),
     )
     state = process.initialize()
-    usual = 0.0  # Of the logarithm of the norm, by hand.
-    # Of the mean: the usual norm, more than twice it, none at all, less.
-    for scale in (1.0, 4.0, 0.0, 0.5, 8.0):
+    usual = None  # Of the logarithm of the norm of the sum, by hand.
+    # The usual sum, more than twice it, none at all, less; a usual mean whose
+    # weights are large, and the other way round.
+    rounds = ((1.0, 4), (4.0, 4), (0.0, 4), (0.5, 4), (1.0, 32), (8.0, 0.5))
+    for scale, weights in rounds:
       update = [np.float32([2 * scale, 0.0]), np.float32([2 * scale])]
-      output = process.next(state, [update, update], [1.0, 3.0])
+      output = process.next(
+        state, [update, update], [0.25 * weights, 0.75 * weights]
+      )
       state = output.state
-      norm = scale * math.sqrt(8)
-      if scale == 1.0:
+      norm = scale * math.sqrt(8) * weights
+      if usual is None:
         usual = math.log(norm)
       most = 2 * math.exp(usual)
       self.assertEqual(output.measurements['is_clipped'], norm > most, scale)
