@@ -16,6 +16,8 @@ from experiments.training import final_accuracy
 
 Row = Mapping[str, Any]
 
+# Of sigma/t.
+_ALPHA_TICKS = (1 / 40, 1 / 20, 1 / 10, 1 / 5, 1 / 2)
 # Room for a legend beside the axes.
 _LEGEND_INCHES = 3
 
@@ -100,8 +102,7 @@ def alpha_figure(rows: Sequence[Row], title: str = ''):
   """Final accuracy minus the plain mean's by sigma/t, a panel for each modulus.
 
   Marks are fixed alphas, the line is the automatic one. Bars and bands are 95 %
-  intervals from the scatter of all runs (`two_way`). The axis of accuracies is
-  linear up to one point and logarithmic beyond.
+  intervals from the scatter of all runs (`two_way`).
 
   Args:
     rows: Joined round rows: of the plain mean, and of `autotuned` with and
@@ -111,10 +112,11 @@ def alpha_figure(rows: Sequence[Row], title: str = ''):
   Raises:
     ValueError: There is no row of the plain mean, or none with a fixed alpha.
   """
-  panels = {}
+  panels, repeats = {}, set()
   for point in final_accuracy.by_aggregator(rows):
     settings = aggregators.parse(point['aggregator']).settings
     if 'wrap_probability' in settings and point['difference'] is not None:
+      repeats.add(point['repeats'])
       entry = settings['wrap_probability'], point['difference']
       panels.setdefault(settings['modulus'], []).append(entry)
   if not any(alpha for points in panels.values() for alpha, _ in points):
@@ -128,14 +130,17 @@ def alpha_figure(rows: Sequence[Row], title: str = ''):
   colour = palette.COLOURS['autotuned']
   for axes, modulus in zip(row_of_axes[0], sorted(panels, reverse=True)):
     axes.set(title=f'k = {modulus}', xlabel=r'$\sigma/t$', xscale='log')
-    axes.set_yscale('symlog', linthresh=1.0, linscale=2.0)
-    axes.yaxis.set_major_formatter(ticker.FormatStrFormatter('%g'))
+    axes.xaxis.set_major_locator(ticker.FixedLocator(_ALPHA_TICKS))
+    axes.xaxis.set_major_formatter(lambda value, _: f'1/{1 / value:.0f}')
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.axhline(0.0, color=palette.NEUTRAL, linewidth=0.8, label='plain mean')
     _draw_alphas(axes, panels[modulus], colour)
     axes.grid(alpha=0.3)
   row_of_axes[0][0].set_ylabel('final accuracy minus plain mean (points)')
   row_of_axes[0][-1].legend(fontsize='small')
-  return plot_style.finish(figure, title, plot_style.repeats_note(rows))
+  counts = ' or '.join(map(str, sorted(repeats)))
+  note = f'repeats: {counts}; bars and bands: 95 % intervals, scatter pooled'
+  return plot_style.finish(figure, title, note)
 
 
 def _draw_alphas(axes, points, colour):
