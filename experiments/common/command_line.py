@@ -9,6 +9,7 @@ fault of the code and keeps its traceback.
 """
 
 import contextlib
+import logging as standard_logging
 import os
 import sys
 from typing import Callable, List, Optional, Sequence
@@ -58,6 +59,10 @@ def run(
   # it then sets up its devices too early.
   app.define_help_flags()
   logging.use_absl_handler()
+  # A warning between lines of progress needs no time and no thread.
+  logging.get_absl_handler().setFormatter(
+    standard_logging.Formatter('%(levelname)s: %(message)s')
+  )
   files = [] if flag_file is None else [f'--flagfile={flag_file}']
   try:
     parse([sys.argv[0], *files, *sys.argv[1:]], required)

@@ -41,8 +41,10 @@ def main():
   )
   status = runs.run()
   if status == 0:
-    print(f'\n{training_sweep.format_table(runs.summary())}\n')
-    print(demo.verdict(runs.summary()))
+    print(f'\n{training_sweep.format_table(runs.summary())}')
+    verdict = demo.verdict(runs.summary())
+    if verdict:
+      print(f'\n{verdict}')
     picture = demo.draw_picture(runs.results.path, runs.output_dir)
     print(f'\nPicture: {picture}')
     print(f'Results: {runs.results.path}')
