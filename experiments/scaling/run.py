@@ -57,11 +57,10 @@ def _run(training, file):
   with command_line.user_errors():
     scaling.check(config)
   sweep.set_context(FLAGS.workers)  # All must answer before any is timed.
-  rows = (dict(row, round=n) for n, row in enumerate(scaling.run(config), 1))
+  rows = scaling.run(config)
   if file is not None:
-    values = dataclasses.asdict(training)
-    # Addresses are nobody's business; how many there are is in the rows.
-    run = result_rows.run_name(dict(values, num_workers=len(FLAGS.workers)))
+    values = dict(dataclasses.asdict(training), num_workers=len(FLAGS.workers))
+    run = result_rows.run_name(values)
     rows = file.store(run, values, rows)
   for row in rows:
     print('  '.join(f'{key} {value:.5g}' for key, value in row.items()))

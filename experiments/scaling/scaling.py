@@ -50,13 +50,13 @@ def run(config: Config) -> Iterator[Dict[str, Any]]:
   """Trains once for each number of workers.
 
   Yields:
-    Rows with `num_workers`, `rounds_per_minute`, `megabytes_sent` and
+    Rows with `round` (their number), `num_workers`, `rounds_per_minute`, `megabytes_sent` and
     `megabytes_received` per round (of the whole network namespace, so give the
     run one of its own), and `train_loss` of the last round.
   """
   data = trainer.load_data(config.training)
-  for count in config.worker_counts:
-    yield _measure(config, data, count)
+  for number, count in enumerate(config.worker_counts, 1):
+    yield dict(_measure(config, data, count), round=number)
 
 
 def _measure(config: Config, data, num_workers: int) -> Dict[str, Any]:
