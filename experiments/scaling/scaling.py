@@ -50,9 +50,10 @@ def run(config: Config) -> Iterator[Dict[str, Any]]:
   """Trains once for each number of workers.
 
   Yields:
-    Rows with `round` (their number), `num_workers`, `rounds_per_minute`, `megabytes_sent` and
-    `megabytes_received` per round (of the whole network namespace, so give the
-    run one of its own), and `train_loss` of the last round.
+    Rows with `round` (their number), `num_workers`, `rounds_per_minute`,
+    `megabytes_sent` and `megabytes_received` per round (of the whole network
+    namespace, so give the run one of its own), and `train_loss` of the last
+    round.
   """
   data = trainer.load_data(config.training)
   for number, count in enumerate(config.worker_counts, 1):
