@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of training: accuracy, bin size and bytes, from result rows."""
 
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from matplotlib import pyplot as plt
 from matplotlib import ticker
@@ -32,6 +32,11 @@ def tuned_bin_size(row: Row) -> Optional[float]:
   if result_rows.measurement(row, 'calibrating'):
     return None
   return result_rows.measurement(row, 'bin_size')
+
+
+def _either(counts: Iterable[int]) -> str:
+  """Names the numbers of repeats that curves of one figure have."""
+  return ' or '.join(map(str, sorted(counts)))
 
 
 def _subplots_for(curves):
@@ -114,11 +119,11 @@ def alpha_figure(rows: Sequence[Row], title: str = ''):
   """
   panels, repeats = {}, set()
   for point in final_accuracy.by_aggregator(rows):
-    settings = aggregators.parse(point['aggregator']).settings
-    if 'wrap_probability' in settings and point['difference'] is not None:
+    scheme = aggregators.parse(point['aggregator'])
+    if scheme.name == 'autotuned' and point['difference'] is not None:
       repeats.add(point['repeats'])
-      entry = settings['wrap_probability'], point['difference']
-      panels.setdefault(settings['modulus'], []).append(entry)
+      entry = scheme.settings['wrap_probability'], point['difference']
+      panels.setdefault(scheme.settings['modulus'], []).append(entry)
   if not any(alpha for points in panels.values() for alpha, _ in points):
     raise ValueError(
       f'`rows` must hold some of {final_accuracy.REFERENCE} and some of '
@@ -138,7 +143,7 @@ def alpha_figure(rows: Sequence[Row], title: str = ''):
     axes.grid(alpha=0.3)
   row_of_axes[0][0].set_ylabel('final accuracy minus plain mean (points)')
   row_of_axes[0][-1].legend(fontsize='small')
-  counts = ' or '.join(map(str, sorted(repeats)))
+  counts = _either(repeats)
   note = f'repeats: {counts}; bars and bands: 95 % intervals, scatter pooled'
   return plot_style.finish(figure, title, note)
 
@@ -232,8 +237,7 @@ def difference_figure(rows: Sequence[Row], title: str = ''):
   axes.set_ylim(*_settled_range(curves))
   axes.grid(alpha=0.3)
   plot_style.add_legend(axes)
-  repeats = sorted({int(p[3]) for curve in curves.values() for p in curve})
-  counts = ' or '.join(map(str, repeats))
+  counts = _either({int(p[3]) for curve in curves.values() for p in curve})
   note = f'{counts} repeats, bands: 95 % intervals, scatter pooled'
   return plot_style.finish(figure, title, note)
 
@@ -281,7 +285,7 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
     axes.grid(alpha=0.3, which='both')
   panels[0].set_ylabel('final accuracy minus plain mean (points)')
   panels[1].legend(fontsize='small')
-  counts = ' or '.join(map(str, sorted({p['repeats'] for p in points})))
+  counts = _either({p['repeats'] for p in points})
   pale = ' (pale: 1)' if counts.startswith('1 or') else ''
   note = f'repeats: {counts}{pale}; bars: 95 % intervals, scatter pooled'
   return plot_style.finish(figure, title, note)

@@ -41,8 +41,9 @@ def main():
   )
   status = runs.run()
   if status == 0:
-    print(f'\n{training_sweep.format_table(runs.summary())}')
-    verdict = demo.verdict(runs.summary())
+    summary = runs.summary()
+    print(f'\n{training_sweep.format_table(summary)}')
+    verdict = demo.verdict(summary)
     if verdict:
       print(f'\n{verdict}')
     picture = demo.draw_picture(runs.results.path, runs.output_dir)

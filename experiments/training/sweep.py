@@ -135,11 +135,12 @@ class TrainingSweep(sweep.AbstractSweep):
       progress.say(describe_row(config, row))
 
   def _position(self):
-    folder, manager = self._checkpoints or ('', None)
-    round_num = manager and checkpoints.last_version(manager)
-    if not round_num:
-      return 'The run in progress has no checkpoint yet and begins again.'
-    return f'Last checkpoint: round {round_num} in {folder}.'
+    if self._checkpoints is not None:
+      folder, manager = self._checkpoints
+      round_num = checkpoints.last_version(manager)
+      if round_num:
+        return f'Last checkpoint: round {round_num} in {folder}.'
+    return 'The run in progress has no checkpoint yet and begins again.'
 
   def summary(self) -> List[Dict[str, Any]]:
     """One row for each finished run, in the order of the configs."""
