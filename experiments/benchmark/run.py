@@ -16,7 +16,7 @@ from experiments.benchmark import summary
 from experiments.benchmark import timing
 from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.common import result_rows
+from experiments.common import results_file
 
 FLAGS = flags.FLAGS
 flags.DEFINE_multi_enum(
@@ -50,10 +50,8 @@ def _run(config, file):
   if 'round' in config.groups:
     simulation.set_local_context()
   settings = dataclasses.asdict(config)
-  run = result_rows.run_name(dict(settings, aggregator='benchmark'))
-  rows = timing.run(config)
-  if file is not None:
-    rows = file.store(run, settings, rows, kind='time')
+  run = results_file.run_name(dict(settings, aggregator='benchmark'))
+  rows = file.store(run, settings, timing.run(config), kind='time')
   print(summary.format_table(list(rows)))
 
 

@@ -17,7 +17,7 @@ from absl import flags
 from experiments.benchmark import memory
 from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.common import result_rows
+from experiments.common import results_file
 
 FLAGS = flags.FLAGS
 flag_groups.define_fields(
@@ -49,13 +49,11 @@ def _run(config, file):
   with command_line.user_errors():
     memory.build(config)
   settings = dataclasses.asdict(config)
-  run = result_rows.run_name(
+  run = results_file.run_name(
     dict(settings, aggregator=f'memory_{config.aggregator}')
   )
   rows = [memory.measure(config)]
-  if file is not None:
-    rows = file.store(run, settings, rows, kind='memory')
-  for row in rows:
+  for row in file.store(run, settings, rows, kind='memory'):
     print(json.dumps(row))
 
 

@@ -9,7 +9,16 @@ there already, with the same meaning, is left alone.
 
 import contextlib
 import dataclasses
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import (
+  Any,
+  Dict,
+  Iterator,
+  List,
+  Mapping,
+  Optional,
+  Sequence,
+  Union,
+)
 
 from absl import flags
 
@@ -18,6 +27,7 @@ from experiments.common import command_line
 from experiments.common import datasets
 from experiments.common import models
 from experiments.common import result_rows
+from experiments.common import results_file
 
 FLAGS = flags.FLAGS
 flags.disclaim_key_flags()
@@ -241,24 +251,26 @@ def define_results(default: Optional[str] = None) -> None:
 
 
 @contextlib.contextmanager
-def held_results() -> Iterator[Optional[result_rows.ResultsFile]]:
+def held_results() -> Iterator[
+  Union[results_file.ResultsFile, results_file.NoFile]
+]:
   """Holds the file of `--results` for a binary that adds rows to it.
 
   Yields:
-    The file; None without the flag.
+    The file; without the flag, what stores nothing.
 
   Raises:
     UserError: There are several files, or another run writes to it.
     OSError: It cannot be written.
   """
   if not FLAGS.results:
-    yield None
+    yield results_file.NoFile()
     return
   if len(FLAGS.results) > 1:
     raise command_line.UserError(
       f'--results must be one file to write to, found {len(FLAGS.results)}.'
     )
-  file = result_rows.ResultsFile(FLAGS.results[0])
+  file = results_file.ResultsFile(FLAGS.results[0])
   with file.held():
     yield file
 
@@ -279,7 +291,7 @@ def read_rows(
   columns: Sequence[str] = (),
   kind: str = 'round',
   paths: Optional[Sequence[str]] = None,
-) -> List[result_rows.Row]:
+) -> List[results_file.Row]:
   """The rows of files that `--select` keeps, where there is that flag.
 
   Args:

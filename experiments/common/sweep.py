@@ -18,7 +18,7 @@ import tqdm
 
 from experiments.common import command_line
 from experiments.common import environment
-from experiments.common import result_rows
+from experiments.common import results_file
 from tff_autotune_secagg import simulation
 
 
@@ -102,7 +102,7 @@ class AbstractSweep(abc.ABC):
 
   Attributes:
     output_dir: The folder.
-    results: Its `result_rows.ResultsFile`.
+    results: Its `results_file.ResultsFile`.
   """
 
   def __init__(
@@ -126,8 +126,8 @@ class AbstractSweep(abc.ABC):
       workers: Addresses of workers that compute; none: this machine.
     """
     self.output_dir = output_dir
-    self.results = result_rows.ResultsFile(
-      os.path.join(output_dir, result_rows.NAME)
+    self.results = results_file.ResultsFile(
+      os.path.join(output_dir, results_file.NAME)
     )
     self._configs = list(configs)
     _check_configs(self._configs)

@@ -7,7 +7,7 @@ import dataclasses
 from typing import Sequence
 
 from experiments.common import aggregator_factories
-from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.common import sweep
 from experiments.mean_estimation import estimation
 from experiments.mean_estimation import settings as estimation_settings
@@ -72,7 +72,7 @@ class EstimationSweep(sweep.AbstractSweep):
     settings = dataclasses.asdict(config)
     if recorded:
       settings['training'] = self._training.asdict()
-    name = result_rows.run_name(
+    name = results_file.run_name(
       {**settings, 'dataset': config.vectors, 'aggregator': config.text(1.0)}
     )
     if self.results.rounds(name)[-1:] == [config.num_rounds]:

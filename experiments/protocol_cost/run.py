@@ -13,7 +13,7 @@ from absl import flags
 
 from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.protocol_cost import settings
 
 FLAGS = flags.FLAGS
@@ -43,11 +43,9 @@ def _run(config, file):
     except ImportError as e:
       raise ValueError(f'The protocol needs what is not installed: {e}.') from e
   values = dataclasses.asdict(config)
-  run = result_rows.run_name(dict(values, aggregator='protocol_cost'))
+  run = results_file.run_name(dict(values, aggregator='protocol_cost'))
   rows = (dict(row, round=n) for n, row in enumerate(cost.run(config), 1))
-  if file is not None:
-    rows = file.store(run, values, rows)
-  print(cost.format_table(list(rows)))
+  print(cost.format_table(list(file.store(run, values, rows))))
 
 
 if __name__ == '__main__':

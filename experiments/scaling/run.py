@@ -12,7 +12,7 @@ from absl import flags
 
 from experiments.common import command_line
 from experiments.common import flag_groups
-from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.training import settings
 
 FLAGS = flags.FLAGS
@@ -57,12 +57,9 @@ def _run(training, file):
   with command_line.user_errors():
     scaling.check(config)
   sweep.set_context(FLAGS.workers)  # All must answer before any is timed.
-  rows = scaling.run(config)
-  if file is not None:
-    values = dict(dataclasses.asdict(training), num_workers=len(FLAGS.workers))
-    run = result_rows.run_name(values)
-    rows = file.store(run, values, rows)
-  for row in rows:
+  values = dict(dataclasses.asdict(training), num_workers=len(FLAGS.workers))
+  run = results_file.run_name(values)
+  for row in file.store(run, values, scaling.run(config)):
     print('  '.join(f'{key} {value:.5g}' for key, value in row.items()))
 
 

@@ -22,7 +22,7 @@ import tensorflow_federated as tff
 
 from experiments.common import checkpoints
 from experiments.common import environment
-from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.soak import script
 import tff_autotune_secagg as autotune
 
@@ -226,7 +226,7 @@ def run(
   config: script.Config,
   *,
   state_manager: Optional[tff.program.ProgramStateManager] = None,
-) -> Iterator[result_rows.Row]:
+) -> Iterator[results_file.Row]:
   """Runs a soak in the current context, which must be the local simulation's.
 
   Args:
@@ -280,12 +280,12 @@ def run(
 
 def _run_name(config: script.Config) -> str:
   settings = dataclasses.asdict(config)
-  return result_rows.run_name(dict(settings, aggregator='soak'))
+  return results_file.run_name(dict(settings, aggregator='soak'))
 
 
 def rows_of(
-  config: script.Config, file: result_rows.ResultsFile
-) -> List[result_rows.Row]:
+  config: script.Config, file: results_file.ResultsFile
+) -> List[results_file.Row]:
   """The rows of a soak that a file has."""
   run = _run_name(config)
   return [
@@ -294,8 +294,8 @@ def rows_of(
 
 
 def run_to_file(
-  config: script.Config, file: result_rows.ResultsFile
-) -> Iterator[result_rows.Row]:
+  config: script.Config, file: results_file.ResultsFile
+) -> Iterator[results_file.Row]:
   """As `run`, with each row appended to a file, and continued from there."""
   run_name = _run_name(config)
   file.begin(run_name, dataclasses.asdict(config), environment.describe())
@@ -308,7 +308,7 @@ def run_to_file(
   shutil.rmtree(folder, ignore_errors=True)
 
 
-def summarize(rows: List[result_rows.Row]) -> Dict[str, Any]:
+def summarize(rows: List[results_file.Row]) -> Dict[str, Any]:
   """What a whole soak showed, from its rows."""
   counts, worst = collections.Counter(), collections.Counter()
   for row in rows:

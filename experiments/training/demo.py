@@ -11,6 +11,7 @@ from typing import Any, Dict, Sequence
 
 from experiments.common import plot_style
 from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.training import figures
 
 PICTURE_NAME = 'demo.png'
@@ -19,7 +20,7 @@ PICTURE_NAME = 'demo.png'
 def draw_picture(results_path: str, output_dir: str) -> str:
   """Draws accuracy and bin size by round; returns the path of the picture."""
   rows = result_rows.read(results_path)
-  runs = result_rows.ResultsFile(results_path).rows()
+  runs = results_file.ResultsFile(results_path).rows()
   data = next(r['data'] for r in runs if r['kind'] == 'run')
   return plot_style.save(
     figures.training_figure(rows, title=f'Federated averaging on {data}'),

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Sequence
 from experiments.common import checkpoints
 from experiments.common import command_line
 from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.common import sweep
 from experiments.common import tables
 from experiments.common import tensorboard_copy
@@ -68,7 +69,7 @@ class TrainingSweep(sweep.AbstractSweep):
       trainer.check(config, self._data)
 
   def _run_one(self, config, environment, progress):
-    name = result_rows.run_name(config.asdict())
+    name = results_file.run_name(config.asdict())
     folder = os.path.join(self.output_dir, 'checkpoints', name)
     rounds = self.results.rounds(name)
     # Who removes the checkpoints of a finished run does not want it run again.
@@ -147,7 +148,7 @@ class TrainingSweep(sweep.AbstractSweep):
     rows = result_rows.read(self.results.path)
     summary = []
     for config in self._configs:
-      name = result_rows.run_name(config.asdict())
+      name = results_file.run_name(config.asdict())
       mine = [r for r in rows if r['run'] == name]
       if not mine:
         continue

@@ -21,6 +21,7 @@ import experiments
 from experiments.benchmark import timing
 from experiments.common import command_line
 from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.distributed_dp import plot as plot_distributed_dp
 from experiments.error_table import plot as plot_error_table
 from experiments.mean_estimation import plot as plot_mean_estimation
@@ -92,7 +93,7 @@ class SmokeTest(absltest.TestCase):
     for line in table.partition('Picture: ')[0].splitlines():
       self.assertLessEqual(len(line), 80, line)
     self.assertTrue(_is_picture(os.path.join(output, 'demo.png')))
-    rows = result_rows.read(os.path.join(output, result_rows.NAME))
+    rows = result_rows.read(os.path.join(output, results_file.NAME))
     self.assertLen(rows, 4 * 2)
     self.assertLen(os.listdir(os.path.join(output, 'tensorboard')), 4)
     # Nothing but progress on standard error: no log lines, no colours.
@@ -113,7 +114,7 @@ class SmokeTest(absltest.TestCase):
       '--aggregator=fixed_range:clip_range=1',
     )
     self.assertEqual(status, 0)
-    path = os.path.join(folder, result_rows.NAME)
+    path = os.path.join(folder, results_file.NAME)
     names = {r['config']['aggregator'] for r in result_rows.read(path)}
     self.assertEqual(names, {'plain_mean', 'fixed_range:clip_range=1'})
     with self.assertRaisesRegex(ValueError, 'such as autotuned, found none'):
@@ -167,7 +168,7 @@ class SmokeTest(absltest.TestCase):
       '--aggregator=fixed_range:bits={bits},clip_range={max}',
     )
     self.assertEqual(binary_runner.run_main(run_mean_estimation, *arguments), 0)
-    path = os.path.join(folder, result_rows.NAME)
+    path = os.path.join(folder, results_file.NAME)
     rows = result_rows.read(path)
     self.assertEqual(
       [r['config']['vectors'] for r in rows],
@@ -316,7 +317,7 @@ class CommandLineTest(absltest.TestCase):
       '--aggregator=plain_mean',
     )
     self.addCleanup(process.kill)
-    rows = result_rows.ResultsFile(os.path.join(output, result_rows.NAME))
+    rows = results_file.ResultsFile(os.path.join(output, results_file.NAME))
     while process.poll() is None and len(rows.rows()) < 5:
       time.sleep(0.05)
     process.send_signal(signal.SIGINT)

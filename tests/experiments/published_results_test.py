@@ -13,6 +13,7 @@ import experiments
 from experiments.common import aggregator_factories
 from experiments.common import aggregators
 from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.mean_estimation import flags as estimation_flags
 from experiments.mean_estimation import settings as estimation_settings
 from experiments.training import flags as training_flags
@@ -127,7 +128,7 @@ class ResultsTest(parameterized.TestCase):
 
   @parameterized.parameters(*_RESULTS)
   def test_name_the_commit_that_made_them(self, path):
-    rows = result_rows.ResultsFile(os.path.join(_ROOT, path)).rows()
+    rows = results_file.ResultsFile(os.path.join(_ROOT, path)).rows()
     runs = {row['run']: row for row in rows if row['kind'] == 'run'}
     self.assertNotEmpty(runs, path)
     for name, run in runs.items():

@@ -7,6 +7,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 
 from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.distributed_dp import comparison
 from experiments.distributed_dp import figure
 from tff_autotune_secagg import simulation
@@ -70,7 +71,7 @@ class CellTest(parameterized.TestCase):
 
   def test_a_file_is_continued(self):
     path = os.path.join(self.create_tempdir().full_path, 'rows.jsonl')
-    file = result_rows.ResultsFile(path)
+    file = results_file.ResultsFile(path)
     wanted = [comparison.Cell(comparison.TFF, bits, 10) for bits in (5, 6)]
     self.assertLen(list(_store(file, wanted[:1])), 1)
     self.assertLen(list(_store(file, wanted)), 1)

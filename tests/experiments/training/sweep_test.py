@@ -15,6 +15,7 @@ import pytest
 
 from experiments.common import command_line
 from experiments.common import result_rows
+from experiments.common import results_file
 from experiments.training import sweep as training_sweep
 from experiments.training import trainer
 from tests import tiny_training
@@ -62,8 +63,8 @@ class RefusalTest(parameterized.TestCase):
 
   def test_a_folder_that_another_run_writes_to(self):
     folder = self.create_tempdir().full_path
-    path = os.path.join(folder, result_rows.NAME)
-    with result_rows.ResultsFile(path).held():
+    path = os.path.join(folder, results_file.NAME)
+    with results_file.ResultsFile(path).held():
       self._refused('^Another run writes to .*', 'plain_mean', folder=folder)
 
   def test_data_that_is_missing(self):
@@ -115,14 +116,14 @@ class WorkersTest(absltest.TestCase):
 class ResumeTest(absltest.TestCase):
   def test_a_killed_process_is_continued_without_a_gap_or_a_doubled_row(self):
     folder = self.create_tempdir().full_path
-    path = os.path.join(folder, result_rows.NAME)
+    path = os.path.join(folder, results_file.NAME)
     process = multiprocessing.get_context('spawn').Process(
       target=_run_sweep, args=(folder,)
     )
     process.start()
     # Row 4 follows the first checkpoint. If the process is faster than the
     # look at its file, it is killed later or ends: the claim is the same.
-    while process.is_alive() and len(result_rows.ResultsFile(path).rows()) < 5:
+    while process.is_alive() and len(results_file.ResultsFile(path).rows()) < 5:
       time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.join()
