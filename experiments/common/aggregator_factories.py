@@ -15,7 +15,10 @@ from typing import Any, Callable, Dict, Tuple
 import tensorflow_federated as tff
 
 from experiments.common import aggregators
-from experiments.common import baseline_factories
+from experiments.common.baselines import clipped_mean
+from experiments.common.baselines import fixed_range
+from experiments.common.baselines import kashin
+from experiments.common.baselines import local_quantization
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
@@ -119,7 +122,7 @@ def _clipped_mean(info: Round, factor) -> Built:
   plain = _plain_mean(info)
   return dataclasses.replace(
     plain,
-    factory=baseline_factories.ClippedMeanFactory(plain.factory, factor=factor),
+    factory=clipped_mean.ClippedMeanFactory(plain.factory, factor=factor),
   )
 
 
@@ -129,8 +132,8 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   num_levels = 2**bits // info.num_clients
   bits = quantization.num_bits(info.num_clients * num_levels)
   if clip_range is None:
-    clip_range = baseline_factories.adaptive_range()
-  factory = baseline_factories.FixedRangeSumFactory(
+    clip_range = fixed_range.adaptive_range()
+  factory = fixed_range.FixedRangeSumFactory(
     clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
   )
   num_coordinates = info.num_values
@@ -163,7 +166,7 @@ def _secure_sum_bits(info: Round) -> int:
 
 def _rotated_secure_sum(info: Round) -> Built:
   factory, num_coordinates = _rotated(
-    tff.aggregators.SecureSumFactory(baseline_factories.adaptive_range()), info
+    tff.aggregators.SecureSumFactory(fixed_range.adaptive_range()), info
   )
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
   bits = _secure_sum_bits(info)
@@ -255,7 +258,7 @@ def _distributed_dp(
 
 def _rotated_quantization(info: Round, bits) -> Built:
   factory, padded = _rotated(
-    baseline_factories.LocallyQuantizedSumFactory(num_levels=2**bits), info
+    local_quantization.LocallyQuantizedSumFactory(num_levels=2**bits), info
   )
   factory = tff.aggregators.concat_factory(factory)
   factory = (
@@ -268,7 +271,7 @@ def _rotated_quantization(info: Round, bits) -> Built:
 
 
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
-  factory = baseline_factories.KashinFactory(
+  factory = kashin.KashinFactory(
     autotune.QuantizeModFactory(
       autotune.ExactModularSumFactory(modulus=modulus),
       tuner=autotune.WrappedNormalTuner(
@@ -284,7 +287,7 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
     bits,
     _payload_bytes(
       bits,
-      baseline_factories.KashinFactory.num_coefficients(info.num_values),
+      kashin.KashinFactory.num_coefficients(info.num_values),
     ),
   )
 

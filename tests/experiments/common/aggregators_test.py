@@ -10,7 +10,7 @@ import tensorflow_federated as tff
 
 from experiments.common import aggregator_factories
 from experiments.common import aggregators
-from experiments.common import baseline_factories
+from experiments.common.baselines import kashin
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import simulation
 
@@ -414,7 +414,7 @@ class ErrorTest(parameterized.TestCase):
 
   def test_centred_decoding_at_two_bits_is_worse_than_nothing(self):
     # The negative control: what Kashin coefficients were once decoded with.
-    factory = baseline_factories.KashinFactory(
+    factory = kashin.KashinFactory(
       autotune.QuantizeModFactory(
         autotune.ExactModularSumFactory(modulus=4),
         tuner=_DecodesCentred(modulus=4),
