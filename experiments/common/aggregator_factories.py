@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Tuple
 import tensorflow_federated as tff
 
 from experiments.common import aggregators
+from experiments.common import headroom
 from experiments.common.baselines import clipped_mean
 from experiments.common.baselines import fixed_range
 from experiments.common.baselines import kashin
@@ -94,9 +95,9 @@ class TooFewBitsError(ValueError):
   """The bits per coordinate cannot carry the clients of a round."""
 
 
-def _check_bits(name: str, bits: int, num_clients: int, num_levels: int):
-  """Raises TooFewBitsError if clients of `num_levels` each do not fit."""
-  least = quantization.num_bits(num_levels * num_clients)
+def _check_bits(name: str, bits: int, num_clients: int, modulus: int):
+  """Raises TooFewBitsError if residues of `modulus` do not fit."""
+  least = quantization.num_bits(modulus)
   if bits < least:
     raise TooFewBitsError(
       f'`bits` of the aggregator {name!r} must be at least {least} for '
@@ -127,10 +128,9 @@ def _clipped_mean(info: Round, factor) -> Built:
 
 
 def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
-  _check_bits('fixed_range', bits, info.num_clients, num_levels=2)
-  # The most levels for which sums of all clients still fit into `bits`.
-  num_levels = 2**bits // info.num_clients
-  bits = quantization.num_bits(info.num_clients * num_levels)
+  least_modulus = headroom.sum_modulus(2, info.num_clients)
+  _check_bits('fixed_range', bits, info.num_clients, least_modulus)
+  num_levels = headroom.most_levels(bits, info.num_clients)
   if clip_range is None:
     clip_range = fixed_range.adaptive_range()
   factory = fixed_range.FixedRangeSumFactory(
@@ -206,7 +206,7 @@ def _allow_deep_computations():
 def _ddp_secure_aggregator(
   info: Round, bits, zeroing, noise_multiplier
 ) -> Built:
-  _check_bits('ddp_secure_aggregator', bits, info.num_clients, num_levels=1)
+  _check_bits('ddp_secure_aggregator', bits, info.num_clients, info.num_clients)
   _allow_deep_computations()
   factory = tff.learning.ddp_secure_aggregator(
     noise_multiplier=noise_multiplier,

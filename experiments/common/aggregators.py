@@ -99,7 +99,7 @@ _ENTRIES: Dict[str, _Entry] = {
     factor=(_positive_float, 1.5),
   ),
   'fixed_range': _entry(
-    'fixed clipping range and modulus clients * levels, without autotuning; '
+    'fixed clipping range and room for every sum, without autotuning; '
     'clip_range is in units of the update times the client weight; auto is '
     "TFF's estimate from a quantile of the clients' largest values",
     bits=(int, 8),

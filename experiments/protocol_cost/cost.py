@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List
 
 import numpy as np
 
+from experiments.common import headroom
 from experiments.common import seeds
 from experiments.common import tables
 from experiments.common import traffic
@@ -26,9 +27,14 @@ from tff_autotune_secagg.numerics import quantization
 QUOTED_EXPANSION = {(2**10, 2**20): 1.73, (2**14, 2**24): 1.98}
 
 
-def headroom_modulus(bits: int, num_clients: int) -> int:
-  """The modulus that a sum of so many `bits`-bit values never wraps."""
-  return num_clients * (2**bits - 1) + 1
+def check(config: settings.Config) -> None:
+  """Raises ValueError if a sum needs more than the words that masks are of."""
+  largest = headroom.sum_modulus(2 ** max(config.bits), max(config.num_clients))
+  if largest > masking_protocol.MAX_MODULUS:
+    raise ValueError(
+      f'`bits` must leave room for the sum of {max(config.num_clients)} clients'
+      f' in 32 bits, found {max(config.bits)}.'
+    )
 
 
 def measure(
@@ -82,7 +88,7 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
   for num_clients in config.num_clients:
     for bits in config.bits:
       moduli = {
-        'headroom': headroom_modulus(bits, num_clients),
+        'headroom': headroom.sum_modulus(2**bits, num_clients),
         'autotuned': 2**bits,
       }
       for scheme, modulus in moduli.items():
@@ -101,7 +107,7 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
     other = traffic.key_bytes(num_clients)
     for bits in config.bits:
       moduli = {
-        'headroom': headroom_modulus(bits, num_clients),
+        'headroom': headroom.sum_modulus(2**bits, num_clients),
         'autotuned': 2**bits,
       }
       for scheme, modulus in moduli.items():

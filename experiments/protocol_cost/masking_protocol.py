@@ -36,6 +36,9 @@ from tff_autotune_secagg.numerics import quantization
 
 # The smallest prime above 2**256: holds any secret of 32 bytes.
 PRIME = 2**256 + 297
+# Masks are made of 32-bit words.
+MAX_MODULUS = 2**32
+
 _KEY_BYTES = 32
 _SHARE_BYTES = 33
 _ZERO_NONCE = bytes(12)  # Each key encrypts one message.
@@ -78,10 +81,10 @@ def mask(key: bytes, dim: int, modulus: int) -> np.ndarray:
   """`dim` uniform residues, int64, from a ChaCha20 stream.
 
   Words at or above the largest multiple of the modulus are skipped, which makes
-  the residues uniform for every modulus up to 2**32.
+  the residues uniform for every modulus up to `MAX_MODULUS`.
   """
   stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
-  limit = 2**32 // modulus * modulus
+  limit = MAX_MODULUS // modulus * modulus
   residues = np.zeros([0], np.int64)
   while residues.size < dim:
     missing = dim - residues.size

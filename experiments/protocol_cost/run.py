@@ -42,6 +42,7 @@ def _run(config, file):
       from experiments.protocol_cost import cost
     except ImportError as e:
       raise ValueError(f'The protocol needs what is not installed: {e}.') from e
+    cost.check(config)
   values = dataclasses.asdict(config)
   run = results_file.run_name(dict(values, aggregator='protocol_cost'))
   rows = (dict(row, round=n) for n, row in enumerate(cost.run(config), 1))

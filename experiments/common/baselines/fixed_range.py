@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from experiments.common import headroom
 from experiments.common.baselines import levels
 
 
@@ -35,9 +36,9 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
 
   At clients: values are clipped to `[-clip_range, clip_range]` and rounded at
   random to one of `num_levels` equidistant levels, numbered from 0.
-  At server: the sum of the level numbers modulo `num_clients * num_levels`,
-  which no sum of at most `num_clients` numbers reaches, turned into values with
-  the securely summed number of clients.
+  At server: the sum of the level numbers by the smallest modulus that no sum of
+  at most `num_clients` numbers reaches, turned into values with the securely
+  summed number of clients.
 
   Types: `value_type` is a float32 tensor. The result type equals it.
   State: that of the estimate of the range; empty for a constant.
@@ -76,7 +77,7 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
         'Raise the bits per coordinate or lower the clients per round.'
       )
     self._num_levels = num_levels
-    self._modulus = num_clients * num_levels
+    self._modulus = headroom.sum_modulus(num_levels, num_clients)
 
   def create(self, value_type):
     modular_sum = tff.aggregators.SecureModularSumFactory(self._modulus).create(

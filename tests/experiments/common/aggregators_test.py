@@ -10,6 +10,7 @@ import tensorflow_federated as tff
 
 from experiments.common import aggregator_factories
 from experiments.common import aggregators
+from experiments.common import headroom
 from experiments.common.baselines import kashin
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import simulation
@@ -184,16 +185,23 @@ class PayloadTest(parameterized.TestCase):
 
   @parameterized.parameters(1, 2, 3, 7, 10, 100, 128)
   def test_fixed_range_uses_its_bits_up(self, num_clients):
-    # Too few clients for the next level, too many bits for one fewer.
-    least = math.ceil(math.log2(2 * num_clients))
-    for bits in range(max(least, 2), least + 4):
+    # The largest sum is that of clients at their last level, and fits; with
+    # one level more it would not.
+    least = num_clients.bit_length()
+    for bits in range(least, least + 4):
       built = aggregator_factories.build(
         f'fixed_range:bits={bits},clip_range=1', _info(num_clients)
       )
       self.assertEqual(built.bits_per_coordinate, bits)
+      levels = headroom.most_levels(bits, num_clients)
+      self.assertGreaterEqual(levels, 2)
+      self.assertLess(num_clients * (levels - 1), 2**bits)
+      self.assertGreaterEqual(num_clients * levels, 2**bits)
+      modulus = headroom.sum_modulus(levels, num_clients)
+      self.assertEqual(modulus - 1, num_clients * (levels - 1))
 
   @parameterized.parameters(
-    ('fixed_range:clip_range=1,', 5), ('ddp_secure_aggregator:', 4)
+    ('fixed_range:clip_range=1,', 4), ('ddp_secure_aggregator:', 4)
   )
   def test_too_few_bits_say_how_many_are_needed(self, text, least):
     name = text.partition(':')[0]
@@ -218,7 +226,7 @@ class FixedRangeTest(parameterized.TestCase):
   def test_grid_points_are_summed_exactly_for_every_client_count(
     self, num_clients
   ):
-    levels = 2**10 // num_clients
+    levels = (2**10 - 1) // num_clients + 1
     rng = np.random.default_rng(num_clients)
     # Ends of the range included: their sum is the largest possible one.
     numbers = rng.integers(0, levels, (num_clients, 50))
@@ -237,9 +245,9 @@ class FixedRangeTest(parameterized.TestCase):
       'fixed_range:bits=16,clip_range=0.5', _info(20)
     )
     values = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 50))
-    # Levels are 1 / 3275 apart.
+    # Levels are 1 / 3276 apart.
     np.testing.assert_allclose(
-      _run(built.factory, values), values.mean(axis=0), atol=1 / 3275
+      _run(built.factory, values), values.mean(axis=0), atol=1 / 3276
     )
 
   @parameterized.parameters(0, 1, 2)
@@ -248,7 +256,7 @@ class FixedRangeTest(parameterized.TestCase):
     built = aggregator_factories.build(
       'fixed_range:bits=8,clip_range=1', _info(num_clients)
     )
-    levels = 2**8 // num_clients
+    levels = 2**8 // num_clients  # 255 // 16 + 1 as well.
     step = 2 / (levels - 1)
     fraction = 0.2 + 0.1 * seed
     value = -1 + (3 + fraction) * step
