@@ -302,6 +302,17 @@ class ErrorTest(parameterized.TestCase):
       aggregators.AutotunedSecureSumFactory(modulus=64, num_clients=1000)
     with self.assertRaisesRegex(
       ValueError,
+      r'^`modulus` 256 is too small for `num_clients` 10: the predicted error'
+      r' .* No modulus will do: lower `wrap_probability` or leave it out\.$',
+    ):
+      aggregators.AutotunedSecureSumFactory(
+        modulus=256,
+        num_clients=10,
+        wrap_probability=0.03,
+        decoding=modes.Decoding.CENTRED,
+      )
+    with self.assertRaisesRegex(
+      ValueError,
       r'^`modulus` 16 is too small for `num_clients` 20: they may differ by'
       r' less than a bin, where dither lets their errors add\. Raise `modulus`'
       r' to \d+ or more, or lower `num_clients`\. If 16 was meant in bits,'

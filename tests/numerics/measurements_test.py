@@ -58,6 +58,21 @@ class ReportTest(parameterized.TestCase):
     )
     self.assertEqual(float(blind), 1.0)
 
+  def test_a_calibration_is_decoded_to_the_posterior_mean_and_so_is_its_error(
+    self,
+  ):
+    ladder = 8.0 ** np.arange(-8, 8)
+    errors = [
+      float(
+        measurements.round_nmse(
+          _finished(fits.fitted(1.0, 2.0), ladder, decoding=decoding)
+        )
+      )
+      for decoding in (_POSTERIOR, _CENTRED)
+    ]
+    self.assertEqual(errors[0], errors[1])
+    self.assertLess(errors[0], 1.0)
+
   @parameterized.parameters(_POSTERIOR, _CENTRED)
   def test_round_error_is_the_planners_at_the_planned_bin(self, decoding):
     best = operating_point.best_operating_point(

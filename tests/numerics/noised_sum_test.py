@@ -75,6 +75,10 @@ class MeasureTest(parameterized.TestCase):
     if stddev == 1e5:
       self.assertEqual(found['wrap_probability'], 1.0)
       self.assertGreater(found['smallest_modulus'], 256)
+      self.assertAlmostEqual(
+        found['noise_to_signal'] / (_DIM / 2.0) ** 0.5, 1.0, places=6
+      )
+      self.assertEqual(found['alignment'], 1.0)
 
 
 if __name__ == '__main__':

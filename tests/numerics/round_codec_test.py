@@ -145,6 +145,28 @@ class EncodeTest(parameterized.TestCase):
         self.assertEqual(other != first, index == changed)
 
 
+class IsTooShortTest(parameterized.TestCase):
+  @parameterized.parameters(
+    (256, 192, True), (256, 193, False), (256, 0, False), (2, 400, True)
+  )
+  def test_a_calibration_reads_thirteen_of_a_stripe(self, modulus, size, found):
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=modulus)
+    self.assertEqual(self._is_too_short(tuner, size), found)
+
+  @parameterized.parameters(
+    (modes.Decoding.POSTERIOR_MEAN, 12, True),
+    (modes.Decoding.POSTERIOR_MEAN, 13, False),
+    (modes.Decoding.CENTRED, 1, False),
+  )
+  def test_a_fixed_bin_size_reads_all_stripes(self, decoding, size, found):
+    tuner = tuning.FixedBinSize(modulus=256, bin_size=0.1, decoding=decoding)
+    self.assertEqual(self._is_too_short(tuner, size), found)
+
+  def _is_too_short(self, tuner, size):
+    specs = [tf.TensorSpec([size], tf.float32)]
+    return bool(round_codec.RoundCodec(tuner, specs).is_too_short)
+
+
 class DecodeTest(parameterized.TestCase):
   @parameterized.product(
     rounding=(_STOCHASTIC, _DITHER), decoding=(_CENTRED, _POSTERIOR)

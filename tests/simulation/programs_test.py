@@ -8,6 +8,7 @@ import signal
 import threading
 
 from absl.testing import absltest
+from absl.testing import parameterized
 import numpy as np
 import tensorflow_federated as tff
 
@@ -41,7 +42,7 @@ class CohortSourceTest(absltest.TestCase):
       simulation.CohortSource(len, _CLIENTS.member)
 
 
-class RunProgramTest(absltest.TestCase):
+class RunProgramTest(parameterized.TestCase):
   def setUp(self):
     super().setUp()
     self._process = tff.aggregators.SecureModularSumFactory(16).create(
@@ -90,6 +91,28 @@ class RunProgramTest(absltest.TestCase):
       simulation.run_program(program())
     self.assertEqual(done, ['written'])
     self.assertEqual(signal.getsignal(signal.SIGINT), handler)
+
+  @parameterized.parameters(60, 0)
+  def test_what_a_task_raised_ends_the_program(self, seconds_left):
+    """As `train_model` has it: raised in a callback, which asyncio logs."""
+    done = []
+
+    async def fail():
+      raise OSError('full')
+
+    async def write():
+      await asyncio.sleep(0.2)
+      done.append('written')
+
+    async def program():
+      tasks = [asyncio.ensure_future(t()) for t in (fail, write)]
+      tasks[0].add_done_callback(lambda task: task.result())
+      await asyncio.wait(tasks)
+      await asyncio.sleep(seconds_left)
+
+    with self.assertRaisesRegex(OSError, '^full$'):
+      simulation.run_program(program())
+    self.assertEqual(done, ['written'])
 
   def test_errors_and_cancellation_are_the_programs_own(self):
     async def fail(error):

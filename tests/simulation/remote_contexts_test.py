@@ -226,6 +226,17 @@ class TwoWorkersTest(parameterized.TestCase):
       _client_pids(7), [first, second, second, first, first, second, second]
     )
 
+  def test_a_closed_context_says_so(self):
+    _set_context()
+    former_context = tff.framework.get_context_stack().current
+    self.assertLen(_client_pids(2), 2)
+    simulation.close()
+    tff.framework.set_default_context(former_context)
+    with self.assertRaisesRegex(
+      RuntimeError, '^The context.s connections must be open, found them closed'
+    ):
+      _client_pids(2)
+
   def test_computation_without_clients_runs(self):
     _set_context()
     add_one = tff.tensorflow.computation(lambda x: x + 1, np.int32)

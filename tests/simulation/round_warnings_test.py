@@ -50,6 +50,18 @@ class RoundWarningsTest(absltest.TestCase):
     self.assertEndsWith(told[0], ' 8 bits are `modulus=2**8`.')
     self.assertNotIn('2**8', told[1])
 
+  def test_warns_once_of_rounds_whose_clients_are_all_zeroed(self):
+    def zeroed(count, num_clients):
+      measured = dict(_measured(8, False), num_clients=np.int32(num_clients))
+      zeroing = {'zeroed_count': np.int32(count), 'value': measured}
+      return _output(metrics={'aggregator': {'zeroing': zeroing}})
+
+    told = self._told(zeroed(1, 4), zeroed(0, 0), zeroed(5, 0), zeroed(5, 0))
+    self.assertLen(told, 1)
+    self.assertStartsWith(
+      told[0], 'Zeroing has left nothing of a round: all 5 clients have a coor'
+    )
+
   def test_warns_of_refused_rounds_once(self):
     def private(refused):
       measured = {'refused': np.bool_(refused), 'num_clients': np.int32(3)}

@@ -6,6 +6,7 @@ import csv
 import fcntl
 import functools
 import os
+import shutil
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -70,7 +71,58 @@ class TrainInFolderTest(parameterized.TestCase):
     self.assertEqual(seen, [0, (1, 1.0), (2, 1.0), 2, (3, 1.0)])
     with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
       self.assertEqual([row['round'] for row in csv.DictReader(file)], [*'123'])
-    self.assertNotEmpty(os.listdir(os.path.join(self._folder, 'model')))
+    self._assert_model_of_round(3)
+
+  def _assert_model_of_round(self, round_num):
+    """The weight is the number of the round."""
+    weights = tf.saved_model.load(os.path.join(self._folder, 'model'))()
+    self.assertEqual(
+      [w.numpy().item() for w in weights['trainable']], [round_num]
+    )
+    self.assertEmpty(weights['non_trainable'])
+
+  def _states(self):
+    return sorted(os.listdir(os.path.join(self._folder, 'states')))
+
+  def test_five_states_are_kept_and_what_was_begun_is_removed(self):
+    self._train()
+    for name in ('states/program_state_1_temp1234', 'model_temp9876'):
+      os.makedirs(os.path.join(self._folder, name))
+    shutil.rmtree(os.path.join(self._folder, 'model'))
+    # A training that is done already writes what a kill kept it from writing.
+    self._train(on_round=lambda *_: self.fail())
+    self.assertEqual(self._states(), ['program_state_0', 'program_state_1'])
+    self._assert_model_of_round(1)
+    self._train(num_rounds=7)
+    kept = [f'program_state_{number}' for number in range(3, 8)]
+    self.assertEqual(self._states(), kept)
+    self.assertCountEqual(
+      os.listdir(self._folder), ['lock', 'metrics.csv', 'model', 'states']
+    )
+
+  def test_what_on_round_raises_ends_the_training_before_the_state(self):
+    def on_round(round_num, metrics):
+      if round_num == 2:
+        raise ValueError('no')
+
+    with self.assertRaisesRegex(ValueError, '^no$'):
+      self._train(num_rounds=50, on_round=on_round)
+    self.assertEqual(self._states(), ['program_state_0', 'program_state_1'])
+    seen = []
+    self._train(num_rounds=3, on_round=lambda number, _: seen.append(number))
+    self.assertEqual(seen, [2, 3])
+
+  def test_a_state_that_cannot_be_written_ends_the_training(self):
+    def on_round(round_num, metrics):
+      if round_num == 2:
+        shutil.rmtree(os.path.join(self._folder, 'states'))
+        with open(os.path.join(self._folder, 'states'), 'w'):
+          pass
+
+    with self.assertRaisesRegex(OSError, '^`folder` must be a folder to write'):
+      self._train(num_rounds=50, on_round=on_round)
+    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
+      self.assertLess(len(list(csv.DictReader(file))), 10)
 
   @parameterized.parameters(
     (dict(process=1), TypeError, '^`process` must be a `tff.learning.template'),

@@ -3,7 +3,9 @@
 """Tests of `quantize` on plain tensors; its arithmetic: `round_codec_test`."""
 
 import collections
+from unittest import mock
 
+from absl import logging
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -11,6 +13,7 @@ import tensorflow as tf
 
 from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics import wrapped_normal_tuner
 from tff_autotune_secagg.stages import quantize
 
 _SPECS = [tf.TensorSpec([50], tf.float32), tf.TensorSpec([2, 3], tf.float64)]
@@ -28,6 +31,21 @@ def _leaves(value=0.3):
 
 def _flat(leaves):
   return np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+
+class TooShortTest(absltest.TestCase):
+  def test_values_that_cannot_be_read_are_warned_of(self):
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=256)
+    specs = [tf.TensorSpec([size], tf.float32) for size in (100, 80)]
+    with mock.patch.object(logging, 'warning') as warning:
+      quantize.QuantizeStage(specs + specs, tuner=tuner, seed=None)
+      warning.assert_not_called()
+      quantize.QuantizeStage(specs, tuner=tuner, seed=None)
+    ((template, sentence),) = warning.call_args_list[0][0:1]
+    self.assertEqual(template, '%s')
+    self.assertStartsWith(
+      sentence, 'The values have too few coordinates to read a sum by: '
+    )
 
 
 class EncodeTest(parameterized.TestCase):

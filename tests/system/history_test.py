@@ -240,6 +240,24 @@ class EdgeTest(parameterized.TestCase):
       self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
       self.assertLess(np.mean(errors[3:]), 1.15 * predicted)
 
+  @parameterized.parameters((16, 10, True), (256, 100, False))
+  def test_clients_that_nearly_cancel(self, modulus, num_clients, is_lost):
+    """The limit that the guarantees name, and that 8 bits are far from it."""
+    rng = np.random.default_rng(6)
+    rows = rng.standard_normal([num_clients, _DIM])
+    rows -= rows.mean(axis=0)
+    # The sum is 100 times smaller than that of independent clients.
+    rows += rng.standard_normal(_DIM) / num_clients**0.5 / 100
+    simulation = _simulation(modulus)
+    simulation.reset()
+    rounds = [simulation.run_round(rows) for _ in range(4)]
+    self.assertLess(max(found.predicted_nmse for found in rounds), 1.0)
+    worst = max(found.nmse for found in rounds)
+    if is_lost:
+      self.assertGreater(worst, 2)
+    else:
+      self.assertLess(worst, 1 + _SAMPLING_ERROR)
+
   @parameterized.parameters(64, 256, 4096)
   def test_identical_clients_under_dither_stay_bounded(self, modulus):
     # What dither warns of: errors add coherently, up to n^2 b^2 / 12.

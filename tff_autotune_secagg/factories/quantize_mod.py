@@ -52,9 +52,12 @@ class QuantizeModFactory(chain.ChainedFactory):
   Guarantees:
     With `Decoding.CENTRED` and a fixed bin size the result has mean equal to
     the sum and variance at most `num_clients * bin_size**2 / 4` per coordinate,
-    if none of the rounded sum leaves half a period. With
-    `Decoding.POSTERIOR_MEAN` the expected squared error is at most the squared
-    norm of the sum, if coordinates are normal around 0, as after a rotation.
+    if none of the rounded sum leaves half a period; with dither, where clients
+    share their offsets and equal ones their errors, at most
+    `num_clients**2 * bin_size**2 / 12`. With `Decoding.POSTERIOR_MEAN` the
+    expected squared error is at most the squared norm of the sum, if
+    coordinates are normal around 0, as after a rotation, and clients do not
+    nearly cancel: the fit takes the sum for one of independent clients.
   Limits:
     A coordinate outside half a period is off by a multiple of
     `modulus * bin_size`. One of 2**30 bins or more, or of 2**21 periods, in one

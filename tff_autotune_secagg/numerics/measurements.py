@@ -8,6 +8,7 @@ from typing import NamedTuple, Tuple
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics import fitting
+from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import operating_point
 from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import stripes
@@ -98,10 +99,21 @@ def round_nmse(finished: FinishedRound) -> tf.Tensor:
   residues are all 0 although clients had something to send, and for one whose
   residues are explained by rounding alone: nothing is known of their sums.
   """
-  fitted, decoding = finished.fitted, finished.tuner.decoding
+  fitted, tuner = finished.fitted, finished.tuner
   half_period, observed = _half_period_stddevs(finished)
   share = 1.0 - tf.square(fitted.sum_stddev / observed)
-  error = tf.reduce_mean(operating_point.nmse(half_period, share, decoding))
+
+  def error_of(decoding):
+    return tf.reduce_mean(operating_point.nmse(half_period, share, decoding))
+
+  error = error_of(tuner.decoding)
+  if not tuner.centres_lost_rounds:
+    # As `RoundCodec` decodes them.
+    error = tf.where(
+      stripes.is_ladder(finished.bin_sizes),
+      error_of(modes.Decoding.POSTERIOR_MEAN),
+      error,
+    )
   is_lost = tf.logical_or(fitted.is_blind, tf.equal(fitted.sum_stddev, 0.0))
   error = tf.where(is_lost, tf.ones_like(error), error)
   return tf.where(finished.num_clients > 0.0, error, tf.zeros_like(error))

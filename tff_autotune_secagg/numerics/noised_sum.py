@@ -46,9 +46,9 @@ def measure(
     - `noise_to_signal`, expected squared norm of the noise over that of the sum
       of clipped updates. Where the noise hides the sum it is about
       sqrt(D / 2), a lower bound: the signal is taken to be one standard error
-      of the fit at least.
+      of the fit at least. So it is if the residues look uniform.
     - `alignment`, norm of the sum over that of as many parallel updates of full
-      length, 0 to 1.
+      length, 0 to 1; 1 if the residues look uniform.
   """
   dim = bins.shape[0]
   versine = wrapped_normal.sum_versines(bins[:, tf.newaxis], modulus)[0] / dim
@@ -56,7 +56,9 @@ def measure(
   variance = tf.square(stddev)
   num_clients = tf.cast(num_clients, tf.float64)
   noise = num_clients * float(discrete_gaussian.VARIANCE_BINS)
-  signal = tf.maximum(variance - noise, noise * math.sqrt(2.0 / dim))
+  unseen = noise * math.sqrt(2.0 / dim)
+  signal = tf.maximum(variance - noise, unseen)
+  signal = tf.where(tf.math.is_finite(signal), signal, unseen)
   margin = 2.0 * distributed_noise.DEFAULT_MARGIN_STDDEVS
   needed = tf.minimum(tf.math.ceil(margin * stddev), _MAX_MODULUS)
   alignment = distributed_noise.seen_alignment(

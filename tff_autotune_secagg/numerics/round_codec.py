@@ -37,6 +37,26 @@ class RoundCodec:
     self._specs = tuple(specs)
     self._is_dither = tuner.rounding is modes.Rounding.DITHER
 
+  @property
+  def is_too_short(self) -> bool:
+    """Whether there are too few coordinates to read any sum by.
+
+    A sum is told from uniform residues by 13 coordinates, and a calibration by
+    those of one stripe: it takes more than 192.
+    """
+    sizes = [spec.shape.num_elements() for spec in self._specs]
+    counts = sum(stripes.stripe_counts(size) for size in sizes)
+    if not sum(sizes) or self._reads_nothing:
+      return False
+    most = counts.max() if self._tuner.calibrates else counts.sum()
+    return most < wrapped_normal.fewest_coordinates(self._tuner.modulus)
+
+  @property
+  def _reads_nothing(self) -> bool:
+    """Whether decoding is the same whatever the fit says."""
+    is_centred = self._tuner.decoding is modes.Decoding.CENTRED
+    return is_centred and self._tuner.centres_lost_rounds
+
   def encode(
     self,
     leaves: Sequence[tf.Tensor],

@@ -70,6 +70,11 @@ class Tuner(abc.ABC):
     return self._decoding
 
   @property
+  def calibrates(self) -> bool:
+    """Whether it finds the size of sums by rounds on a ladder; False here."""
+    return False
+
+  @property
   def centres_lost_rounds(self) -> bool:
     """Whether `Decoding.CENTRED` holds for calibration and blind rounds too.
 

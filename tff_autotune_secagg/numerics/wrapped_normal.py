@@ -78,6 +78,16 @@ def mean_cosine(periods: tf.Tensor) -> tf.Tensor:
   return tf.exp(-2.0 * math.pi**2 * tf.square(periods))
 
 
+def fewest_coordinates(modulus: int) -> int:
+  """Returns from how many coordinates on any sum `is_readable`: 13, or 26."""
+  return math.floor(BLIND_Z**2 / _precision(modulus)) + 1
+
+
+def _precision(modulus: int) -> float:
+  """Inverse variance of the cosine of one uniform residue."""
+  return 1.0 if modulus == 2 else 2.0
+
+
 def is_readable(
   mean_versine: tf.Tensor, num_coordinates: tf.Tensor, modulus: int
 ) -> tf.Tensor:
@@ -95,8 +105,9 @@ def is_readable(
     bool tensor; True for uniform data with probability about 2.9e-7.
   """
   cosine_squared = tf.square(1.0 - mean_versine)
-  precision = 1.0 if modulus == 2 else 2.0
-  significant = precision * num_coordinates * cosine_squared > BLIND_Z**2
+  significant = (
+    _precision(modulus) * num_coordinates * cosine_squared > BLIND_Z**2
+  )
   return tf.logical_and(mean_versine < 1.0, significant)
 
 

@@ -82,6 +82,11 @@ class WrappedNormalTuner(tuning.Tuner):
     self._wrap_probability = wrap_probability
 
   @property
+  def calibrates(self) -> bool:
+    """True: nothing else finds the size of the first sum."""
+    return True
+
+  @property
   def wrap_probability(self) -> Optional[float]:
     """The wrap probability of the paper's rule, None if it is automatic."""
     return self._wrap_probability

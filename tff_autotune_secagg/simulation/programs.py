@@ -48,7 +48,8 @@ def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
 
   Computes where `set_local_context` or `set_remote_context` said. On Ctrl-C the
   program stops in the middle of its round, and what it is writing, checkpoints
-  and metrics, is written first. A second Ctrl-C ends that as well.
+  and metrics, is written first. A second Ctrl-C ends that as well. It stops in
+  the same way when something cannot be written.
 
   Args:
     program: such as what `tff.learning.programs.train_model(...)` returns.
@@ -60,6 +61,8 @@ def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
     TypeError: an argument is of the wrong kind, or the current context is no
       `tff.framework.SyncContext`.
     KeyboardInterrupt: Ctrl-C has ended it.
+    Exception: what the program raised, or its saving of states or releasing of
+      metrics, which TFF's programs by themselves only log.
   """
   _checks.check_instance('program', program, Coroutine, 'a coroutine')
   stack = tff.framework.get_context_stack()
@@ -75,29 +78,40 @@ def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
 
 
 async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
-  """Awaits a program. On Ctrl-C it is cancelled and its other tasks finish."""
+  """Awaits a program; if it is to end early, its other tasks finish first."""
   task = asyncio.ensure_future(program)
-  # Python gives signals to its main thread only.
-  if threading.current_thread() is not threading.main_thread():
-    return await task
-  loop, interrupted = asyncio.get_running_loop(), []
+  loop = asyncio.get_running_loop()
+  reasons: list[BaseException] = []
 
-  def interrupt():
-    interrupted.append(True)
+  def end(reason):
+    reasons.append(reason)
     loop.remove_signal_handler(signal.SIGINT)
     task.cancel()
 
-  loop.add_signal_handler(signal.SIGINT, interrupt)
+  def on_failure(loop, failure):
+    # TFF's programs save and release in tasks of their own, and raise what
+    # these raised in a callback, where asyncio would only log it.
+    if 'handle' in failure:
+      end(failure['exception'])
+    else:
+      loop.default_exception_handler(failure)
+
+  loop.set_exception_handler(on_failure)
+  # Python gives signals to its main thread only.
+  if threading.current_thread() is threading.main_thread():
+    loop.add_signal_handler(signal.SIGINT, end, KeyboardInterrupt())
   try:
-    return await task
+    result = await task
   except asyncio.CancelledError:
-    if not interrupted:
+    if not reasons:
       raise
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)
-    raise KeyboardInterrupt from None
   finally:
     loop.remove_signal_handler(signal.SIGINT)
+  if reasons:
+    raise reasons[0]
+  return result
 
 
 class CohortSource(tff.program.FederatedDataSource):

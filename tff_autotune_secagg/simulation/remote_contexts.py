@@ -62,6 +62,14 @@ def _compile(
   )
 
 
+def _closed_error() -> RuntimeError:
+  return RuntimeError(
+    "The context's connections must be open, found them closed by "
+    '`simulation.close()` or by a newer context. Call '
+    '`tff_autotune_secagg.simulation.set_remote_context(...)`.'
+  )
+
+
 class _RemoteWorker:
   """The connection to one worker machine."""
 
@@ -94,12 +102,15 @@ class _WorkerContext:
       transform_result=tff.tensorflow.transform_result,
     )
     self._loop = asyncio.new_event_loop()
+    self._is_closed = False
     self._turn: Optional[asyncio.Lock] = None  # Made in the loop that uses it.
     # A daemon, so that Ctrl-C need not wait for a remote computation.
     threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
   def start(self, comp: Any, arg: Any) -> futures.Future:
     """Computes `comp(arg)` after all that was started before."""
+    if self._is_closed:
+      raise _closed_error()
     return asyncio.run_coroutine_threadsafe(
       self._invoke_in_turn(comp, arg), self._loop
     )
@@ -113,8 +124,16 @@ class _WorkerContext:
       return await self._context.invoke(comp, arg)
 
   def close(self) -> None:
+    """Ends what is running with a CancelledError, and starts nothing more."""
+    self._is_closed = True
     self.executors.close()
-    self._loop.call_soon_threadsafe(self._loop.stop)
+    self._loop.call_soon_threadsafe(self._end)
+
+  def _end(self) -> None:
+    for task in asyncio.all_tasks(self._loop):
+      task.cancel()
+    # After what cancelling them has put into the loop.
+    self._loop.call_soon(self._loop.stop)
 
 
 class _SplitContext(tff.framework.SyncContext):
@@ -248,11 +267,7 @@ class RemoteBackend:
   ) -> tff.framework.RemoteExecutorGrpcStub:
     """`preferred`, or the next worker that answers while that one is lost."""
     if self._closed:
-      raise RuntimeError(
-        "The context's connections must be open, found them closed by "
-        '`simulation.close()` or by a newer context. Call '
-        '`tff_autotune_secagg.simulation.set_remote_context(...)`.'
-      )
+      raise _closed_error()
     start = self._workers.index(preferred)
     for worker in self._workers[start:] + self._workers[:start]:
       patience = _PROBE_SECONDS if worker.is_lost else self._timeout_seconds

@@ -38,6 +38,10 @@ class RoundWarnings:
         self._tell_once(bits, _too_small(bits, num_clients))
       for found in _flagged(output, 'refused'):
         self._tell_once('refused', _refused(int(found['num_clients'])))
+      for found in _flagged(output, 'zeroed_count'):
+        inner = list(_flagged(found, 'bits_per_coordinate'))
+        if inner and not any(int(node['num_clients']) for node in inner):
+          self._tell_once('zeroed', _all_zeroed(int(found['zeroed_count'])))
 
   def _tell_once(self, key: Any, sentence: str) -> None:
     if key not in self._told:
@@ -63,6 +67,15 @@ def _too_small(bits: int, num_clients: int) -> str:
   if bits <= _MAX_SUSPECT_BITS:
     sentence += ' `modulus` counts residues: 8 bits are `modulus=2**8`.'
   return sentence
+
+
+def _all_zeroed(num_clients: int) -> str:
+  return (
+    f'Zeroing has left nothing of a round: all {num_clients} clients have a'
+    ' coordinate above the limit (measurement `zeroed_count`). The limit grows'
+    ' up to tenfold in a round. If updates are that large, divide them, or'
+    ' leave zeroing out by `zeroing=False`.'
+  )
 
 
 def _refused(num_clients: int) -> str:

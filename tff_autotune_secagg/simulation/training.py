@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-import contextlib
-import fcntl
+from collections.abc import Callable, Mapping, Sequence
 import os
 from typing import Any, Union
 
@@ -15,38 +13,7 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.simulation import programs
-
-
-@contextlib.contextmanager
-def _held(folder: str) -> Iterator[None]:
-  """Makes a folder that no other run may have within this block."""
-  rule = (
-    f'`folder` must be a folder to write to that no other run has: {folder!r}'
-  )
-  try:
-    os.makedirs(folder, exist_ok=True)
-    lock = open(os.path.join(folder, 'lock'), 'w')
-  except OSError as error:
-    raise OSError(f'{rule}: {error.strerror}.') from error
-  with lock:  # The lock ends with its file, and so with the process as well.
-    try:
-      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-      raise OSError(
-        f'{rule} is in use by another run: wait for its end or give another '
-        'folder.'
-      ) from error
-    yield
-
-
-class _Report(tff.program.ReleaseManager):
-  """Hands the metrics of each round to a function."""
-
-  def __init__(self, on_round: Callable[[int, Mapping[str, Any]], None]):
-    self._on_round = on_round
-
-  async def release(self, value: Any, key: int) -> None:
-    self._on_round(key, await tff.program.materialize_value(value))
+from tff_autotune_secagg.simulation import training_folder
 
 
 def train_in_folder(
@@ -60,10 +27,12 @@ def train_in_folder(
 ) -> None:
   """Trains by `tff.learning.programs.train_model`, and keeps all in a folder.
 
-  `folder` gets a checkpoint of each round (`states/`, the last five are kept),
-  a row of metrics for each (`metrics.csv`) and in the end the model
-  (`model/`, a SavedModel). The same call continues what was ended, by Ctrl-C or
-  otherwise. Computes where `set_local_context` or `set_remote_context` said.
+  `folder` gets a row of metrics for each round (`metrics.csv`), after it a
+  checkpoint (`states/`, the last five are kept), and in the end the model:
+  `tf.saved_model.load(folder + '/model')()` returns its weights as lists of
+  tensors, `trainable` and `non_trainable`. The same call continues what was
+  ended, by Ctrl-C or otherwise, with no row lost or doubled. Computes where
+  `set_local_context` or `set_remote_context` said.
 
   Args:
     process: such as `tff.learning.algorithms.build_weighted_fed_avg` returns.
@@ -79,8 +48,9 @@ def train_in_folder(
   Raises:
     TypeError: an argument is of the wrong kind.
     ValueError: `num_rounds` is not positive.
-    OSError: `folder` cannot be written to, or another run has it.
+    OSError: `folder` cannot be written to, in any round, or another run has it.
     KeyboardInterrupt: Ctrl-C has ended it. What was being written is written.
+    Exception: what `client_data`, `on_ready` or `on_round` raised.
   """
   _checks.check_instance(
     'process',
@@ -96,14 +66,9 @@ def train_in_folder(
   source = programs.CohortSource(
     client_data, process.next.type_signature.parameter[1]
   )
-  with _held(folder):
-    states = tff.program.FileProgramStateManager(os.path.join(folder, 'states'))
-    models = tff.program.SavedModelFileReleaseManager(
-      os.path.join(folder, 'model')
-    )
-    table = tff.program.CSVFileReleaseManager(
-      os.path.join(folder, 'metrics.csv'), key_fieldname='round'
-    )
+  with training_folder.held(folder):
+    reports = training_folder.Reports(folder, on_round)
+    states = training_folder.States(folder, reports)
     on_ready(max(asyncio.run(states.get_versions()) or [0]))
     programs.run_program(
       tff.learning.programs.train_model(
@@ -113,11 +78,11 @@ def train_in_folder(
         train_per_round_clients=1,  # Unused: `client_data` knows how many.
         train_total_rounds=num_rounds,
         program_state_manager=states,
-        model_output_manager=models,
-        train_metrics_manager=tff.program.GroupingReleaseManager(
-          [_Report(on_round), table]
-        ),
+        model_output_manager=training_folder.NoModels(),
+        train_metrics_manager=reports,
         evaluation_manager=None,
         evaluation_periodicity=num_rounds,
       )
     )
+    weights = process.get_model_weights(states.latest.state)
+    training_folder.write_model(folder, weights)

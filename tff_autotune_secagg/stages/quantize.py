@@ -4,6 +4,7 @@
 
 import collections
 
+from absl import logging
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics import modes
@@ -11,6 +12,13 @@ from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
+
+_TOO_SHORT = (
+  'The values have too few coordinates to read a sum by: a calibration takes'
+  ' more than 192, a fixed bin size 13. Every sum will be 0. Rotate them by'
+  ' `HadamardRotationFactory(..., min_dim=1024)`, as'
+  ' `AutotunedSecureSumFactory` does.'
+)
 
 # Raised when the meaning of the state or of the residues changes.
 _FORMAT = 2
@@ -31,6 +39,8 @@ class QuantizeStage(stage.Stage):
     self._tuner = tuner
     self._seed = seed
     self._codec = round_codec.RoundCodec(tuner, specs)
+    if self._codec.is_too_short:
+      logging.warning('%s', _TOO_SHORT)
     self._settings = collections.OrderedDict(
       state_format=_FORMAT,
       modulus=tuner.modulus,

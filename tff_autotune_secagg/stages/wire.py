@@ -23,10 +23,18 @@ class WireStage(stage.Stage):
       modulus: Python int.
       in_modulus: that of the residues that come in; None if they are any
         integers.
+
+    Raises:
+      ValueError: residues of another modulus come in: their sum would be lost.
     """
+    if in_modulus not in (None, modulus):
+      raise ValueError(
+        f'`modulus` must be {in_modulus}, that of the residues to sum, found'
+        f' {modulus}: give both factories the same.'
+      )
     self._specs = specs
     self._modulus = modulus
-    self._is_reduced = in_modulus == modulus
+    self._is_reduced = in_modulus is not None
 
   @property
   def out_specs(self):
