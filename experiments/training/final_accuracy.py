@@ -56,6 +56,35 @@ def _runs(rows: Sequence[Row], last_part: float) -> List[Dict[str, Any]]:
   return runs
 
 
+# What runs of one comparison may differ in.
+_VARIED = ('aggregator', 'seed', 'partition_seed')
+
+
+def _check_settings(rows: Sequence[Row]) -> None:
+  """Raises ValueError if runs differ in more than what is compared."""
+  first = rows[0]['config'] if rows else {}
+  for row in rows:
+    config = row['config']
+    for name in first:
+      if name not in _VARIED and config.get(name) != first[name]:
+        raise ValueError(
+          f'`rows` must be of runs with one {name}, found {first[name]} and'
+          f' {config.get(name)}: choose with --select={name}=VALUE.'
+        )
+
+
+def _check_ends(runs: Sequence[Dict[str, Any]]) -> None:
+  """Raises ValueError if some runs have not come as far as others."""
+  ends = [run['row']['round'] for run in runs]
+  if ends and min(ends) < max(ends):
+    config = runs[ends.index(min(ends))]['row']['config']
+    raise ValueError(
+      f'`rows` must be of whole runs, found that {config["aggregator"]} with'
+      f' seed {config["seed"]} has come to round {min(ends)} and others to'
+      f' {max(ends)}: let it finish, or compare with --last_round={min(ends)}.'
+    )
+
+
 def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
   """Accuracy minus that of `REFERENCE` after each evaluated round.
 
@@ -68,9 +97,10 @@ def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
     points, and number of repeats.
 
   Raises:
-    ValueError: There is no row of `REFERENCE`, or there are two runs of an
-      aggregator with the same seed.
+    ValueError: There is no row of `REFERENCE`, or runs differ in another
+      setting than aggregator and seed.
   """
+  _check_settings(rows)
   by_round = {}
   for row in rows:
     accuracy = percent(row)
@@ -153,8 +183,14 @@ def by_aggregator(
     a block: they had the same clients and initial weights. `difference` is None
     if the two cannot be compared. `round_bytes` are those of a client's whole
     round, None without a run of `REFERENCE`, which tells the size of the model.
+
+  Raises:
+    ValueError: Runs differ in another setting than aggregator and seed, or some
+      have not come as far as others.
   """
+  _check_settings(rows)
   runs = _runs(rows, last_part)
+  _check_ends(runs)
   differences = _differences(runs, reference)
   # The reference sends all parameters as floats, as which the model goes down.
   model_bytes = {

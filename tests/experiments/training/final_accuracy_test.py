@@ -66,13 +66,35 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertIn('| minus `kashin` ', head)
 
   def test_two_runs_with_other_settings_are_not_mixed(self):
-    rows = _run('plain_mean', 1, [0.5]) + _run('plain_mean', 1, [0.5, 0.6])
-    for row in rows[1:]:
-      row['run'] = 'another'
+    rows = _run('plain_mean', 1, [0.5]) + _run('plain_mean', 1, [0.6])
+    rows[1]['run'] = 'another'
     with self.assertRaisesRegex(
       ValueError, 'one run of plain_mean with seed 1, found two'
     ):
       final_accuracy.by_aggregator(rows)
+
+  def test_settings_that_differ_are_named(self):
+    rows = _run('plain_mean', 1, [0.5]) + _run('kashin', 1, [0.6])
+    for row, name in zip(rows, ('iid', 'dirichlet')):
+      row['config']['partition'] = name
+    for compare in (
+      final_accuracy.by_aggregator,
+      final_accuracy.differences_by_round,
+    ):
+      with self.assertRaisesRegex(
+        ValueError,
+        'of runs with one partition, found iid and dirichlet: choose',
+      ):
+        compare(rows)
+
+  def test_a_run_that_has_not_finished_is_named(self):
+    rows = _run('plain_mean', 1, [0.5, 0.6]) + _run('kashin', 1, [0.5])
+    with self.assertRaisesRegex(
+      ValueError, 'kashin with seed 1 has come to round 1 and others to 2: let'
+    ):
+      final_accuracy.by_aggregator(rows)
+    shorter = [row for row in rows if row['round'] == 1]
+    self.assertLen(final_accuracy.by_aggregator(shorter), 2)
 
   def test_another_partition_is_another_block(self):
     rows = _run('plain_mean', 1, [0.5]) + _run('kashin', 1, [0.6])
@@ -93,9 +115,8 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertIn('| +2.00 ± 12.71 | -4.31 |', ' '.join(cells.split()))
 
   def test_table(self):
-    rows = _run('plain_mean', 1, [0.5]) + _run(
-      'kashin', 1, [None] * 5 + [0.4999]
-    )
+    rows = _run('plain_mean', 1, [None] * 5 + [0.5])
+    rows += _run('kashin', 1, [None] * 5 + [0.4999])
     rows += _run('rotated_quantization', 1, [0.5, 0.5, 0.5, 0.5, 0.53, 0.52])
     lines = final_accuracy.format_table(
       final_accuracy.by_aggregator(rows)
