@@ -24,7 +24,7 @@ import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import hadamard
 from tff_autotune_secagg.numerics import quantization
 
-# The largest summed weight that the secure weight sums here can carry, as in
+# The largest weight of a client in the secure sums of weights here, as in
 # `tff.learning.secure_aggregator`.
 _MAX_CLIENT_WEIGHT = float(2**20 - 1)
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result files: JSON lines that survive kills.
 
-A row with `kind` 'run' describes a run once: its config, its environment and
-its wall clock start. All other rows name their run; those with `kind` 'round'
-hold the numbers of one round.
+A row with `kind` 'run' describes a run: its config, its environment and its
+wall clock start. One that is continued in another environment, such as another
+commit, is described again: its next rows are of that one. All other rows name
+their run; those with `kind` 'round' hold the numbers of one round.
 """
 
 import contextlib
@@ -189,7 +190,7 @@ class ResultsFile:
     described: Mapping[str, Any],
     **details,
   ) -> None:
-    """Describes `run`, unless that was done before.
+    """Describes `run`, unless the file says the same of it already.
 
     Args:
       run: Name of the run.
@@ -197,7 +198,8 @@ class ResultsFile:
       described: What `environment.describe()` returned.
       **details: Further entries of the row.
     """
-    if self.has_run(run):
+    before = [r for r in self.rows() if (r['run'], r['kind']) == (run, 'run')]
+    if before and before[-1].get('environment') == to_json(described):
       return
     self.append(
       dict(
@@ -220,7 +222,7 @@ class ResultsFile:
     """Appends the rows of `run` as they come, and passes them on.
 
     Args:
-      run: Name of the run. What is there of it already is replaced.
+      run: Name of the run. What is there of it is replaced by the first row.
       config: Its settings.
       rows: Without `kind` and `run`.
       kind: Of the rows.
@@ -228,9 +230,11 @@ class ResultsFile:
     Yields:
       The rows as they were.
     """
-    self._keep(lambda row: row['run'] != run)
-    self.begin(run, config, environment.describe())
-    for row in rows:
+    described = environment.describe()
+    for number, row in enumerate(rows):
+      if not number:
+        self._keep(lambda row: row['run'] != run)
+        self.begin(run, config, described)
       self.append(dict(kind=kind, run=run, **row))
       yield row
 
@@ -250,14 +254,15 @@ class ResultsFile:
     Yields:
       The new rows once they are on disk, with `round`, their number.
     """
-    self.begin(run, {}, environment.describe())
     done = [r for r in self.rows() if (r['run'], r['kind']) == (run, 'round')]
     missing = (
       cell
       for cell in wanted
       if not any(vars(cell).items() <= row.items() for row in done)
     )
+    described = environment.describe()
     for number, cell in enumerate(missing, len(done) + 1):
+      self.begin(run, {}, described)
       row = dict(measure(cell), round=number)
       self.append(dict(kind='round', run=run, **row))
       yield row
@@ -309,10 +314,6 @@ class ResultsFile:
       for r in self.rows()
       if r['run'] == run and r['kind'] == 'round'
     ]
-
-  def has_run(self, run: str) -> bool:
-    """Whether the row that describes `run` is there."""
-    return any(r['run'] == run and r['kind'] == 'run' for r in self.rows())
 
 
 class NoFile:

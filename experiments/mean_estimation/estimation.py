@@ -96,9 +96,9 @@ class Runner:
         `settings.synthetic_vectors(config)`.
 
     Yields:
-      For each round a dict of `round` (from 1), `nmse` (error energy over the
-      energy of the true mean), `bits_per_coordinate`, `bytes_per_client`,
-      `aggregator` (measurements) and `wall_seconds`.
+      For each round a dict of `round` (from 1), `dim` (of the vectors), `nmse`
+      (error energy over the energy of the true mean), `bits_per_coordinate`,
+      `bytes_per_client`, `aggregator` (measurements) and `wall_seconds`.
     """
     num_clients, dim = vectors.shape[1:]
     text = config.text(np.abs(vectors).max())
@@ -120,6 +120,7 @@ class Runner:
       energy = np.sum(wanted**2)
       yield {
         'round': round_num,
+        'dim': dim,
         'nmse': float(error / energy) if energy else math.nan,
         'bits_per_coordinate': built.bits_per_coordinate,
         'bytes_per_client': built.bytes_per_client,

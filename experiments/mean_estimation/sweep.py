@@ -77,6 +77,7 @@ class EstimationSweep(sweep.AbstractSweep):
     )
     if self.results.rounds(name)[-1:] == [config.num_rounds]:
       return
+    estimation.check(config)  # Before it is described.
     # There are no checkpoints here: a run takes seconds.
     self.results.drop_rounds_after(name, 0)
     self.results.begin(name, settings, environment)

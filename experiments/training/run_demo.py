@@ -13,6 +13,7 @@ results.jsonl, tensorboard/ and demo.png.
 """
 
 import os
+import shlex
 import sys
 
 from absl import flags
@@ -53,8 +54,9 @@ def main():
       board = f'{sys.executable} -m tensorboard.main'
       print(f'TensorBoard: {board} --logdir={runs.output_dir}/tensorboard')
   elif status == command_line.INTERRUPTED_STATUS:
-    again = f'DEMO_ARGS=--output_dir={runs.output_dir}'
-    print(f'With make: make demo {again}', file=sys.stderr)
+    given = [a for a in sys.argv[1:] if not a.startswith('--output_dir')]
+    again = shlex.quote(' '.join([*given, f'--output_dir={runs.output_dir}']))
+    print(f'With make: make demo DEMO_ARGS={again}', file=sys.stderr)
   return status
 
 

@@ -19,8 +19,8 @@ class ClippedMeanFactory(tff.aggregators.WeightedAggregationFactory):
   At clients: nothing of its own.
   At server: the inner result is scaled down so that its sum has at most
   `factor` times the usual norm, which is the geometric mean of the norms
-  before, the last one counting a tenth. The first sum defines it and is not
-  clipped.
+  before, the last one counting a tenth. The first sum defines it, and
+  is clipped if `factor` is below 1.
 
   Types: those of the inner mean.
   State: `log_norm` (float32), `num_rounds` (int32) and `inner`.

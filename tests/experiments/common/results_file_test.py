@@ -70,7 +70,6 @@ class ResultsFileTest(absltest.TestCase):
     self.assertEqual(self._file.drop_rounds_after('a', 1), 2)
     self.assertEqual(self._file.rounds('a'), [1])
     self.assertEqual(self._file.rounds('b'), [1, 2, 3])
-    self.assertTrue(self._file.has_run('a'))
 
   def test_two_processes_do_not_interleave(self):
     context = multiprocessing.get_context('spawn')
@@ -120,11 +119,12 @@ class ResultsFileTest(absltest.TestCase):
       result_rows.read(self._path), [_round('a', 1, config={'seed': 1})]
     )
 
-  def test_begin_describes_a_run_once(self):
-    for number in (1, 2):
+  def test_begin_describes_a_run_once_for_each_environment(self):
+    for number in (1, 1, 2, 2):
       self._file.begin('a', {'seed': 1}, {'commit': number}, data='digits')
-    (row,) = self._file.rows()
+    row, other = self._file.rows()
     self.assertEqual(row['environment'], {'commit': 1})
+    self.assertEqual(other['environment'], {'commit': 2})
     self.assertEqual((row['kind'], row['data']), ('run', 'digits'))
     self.assertNotEmpty(row['started'])
 
@@ -143,6 +143,9 @@ class ResultsFileTest(absltest.TestCase):
       list(self._file.store('b', {}, [dict(x=0)], kind='time'))
     rows = result_rows.read(self._path, kind='time')
     self.assertEqual([(r['run'], r['x']) for r in rows], [('a', 2), ('b', 0)])
+    self.assertLen(self._file.rows(), 4)
+    # Nothing is lost before there is something to put in its place.
+    self.assertEmpty(list(self._file.store('a', {}, [])))
     self.assertLen(self._file.rows(), 4)
 
   def test_store_missing_measures_each_cell_once(self):
