@@ -21,6 +21,7 @@ from scipy import stats
 import tensorflow_federated as tff
 
 from experiments.common import checkpoints
+from experiments.common import command_line
 from experiments.common import environment
 from experiments.common import results_file
 from experiments.soak import script
@@ -296,11 +297,30 @@ def rows_of(
 def run_to_file(
   config: script.Config, file: results_file.ResultsFile
 ) -> Iterator[results_file.Row]:
-  """As `run`, with each row appended to a file, and continued from there."""
+  """As `run`, with each row appended to a file, and continued from there.
+
+  Args:
+    config: What to run.
+    file: Gets the rows; beside it, a folder with the state while it runs.
+
+  Yields:
+    The new rows: none of a soak that the file has whole.
+
+  Raises:
+    UserError: The rows before the state were taken away.
+  """
   run_name = _run_name(config)
-  file.begin(run_name, dataclasses.asdict(config), environment.describe())
+  done = max(file.rounds(run_name), default=0)
+  if done == config.num_rounds:
+    return
   folder = f'{file.path}.{run_name}.state'
   manager = checkpoints.open_folder(folder)
+  if checkpoints.last_version(manager) > done:
+    raise command_line.UserError(
+      f'{file.path!r} must have the rows before the state in {folder!r}, found'
+      f' those up to round {done}: remove the folder to start anew.'
+    )
+  file.begin(run_name, dataclasses.asdict(config), environment.describe())
   for row in run(config, state_manager=manager):
     file.drop_rounds_after(run_name, row['round'] - 1)
     file.append(dict(kind='round', run=run_name, **row))

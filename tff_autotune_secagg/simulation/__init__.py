@@ -63,7 +63,9 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
   SIGTERM and even on SIGKILL. It holds none of Python's pipes, so that
   `python train.py | tail` ends. A former context of this module is closed.
 
-  Computations run on CPU: TFF's worker knows no accelerator.
+  Computations run on CPU: TFF's worker knows no accelerator. While it runs, it
+  listens on a free port of all network interfaces, and computes what anybody
+  who reaches the port sends it: on a shared network, put a firewall before it.
 
   Args:
     max_concurrent_clients: how many clients are computed at the same time, at

@@ -3,12 +3,17 @@
 """Tests of the soak: its script, its checks and a short run."""
 
 import dataclasses
+import os
+from unittest import mock
 
 from absl.testing import absltest
 import numpy as np
 import pytest
 import tensorflow_federated as tff
 
+from experiments.common import checkpoints
+from experiments.common import command_line
+from experiments.common import results_file
 from experiments.soak import script
 from experiments.soak import soak
 from tests import factory_conformance
@@ -90,6 +95,40 @@ class CheckerTest(absltest.TestCase):
     for claim, change in cases.items():
       with self.subTest(claim):
         self.assertIn(claim, self._violations(change))
+
+
+class RunToFileTest(absltest.TestCase):
+  def setUp(self):
+    super().setUp()
+    self._config = script.Config(num_rounds=20, block=20)
+    path = os.path.join(self.create_tempdir().full_path, 'soak.jsonl')
+    self._file = results_file.ResultsFile(path)
+    state_manager = mock.create_autospec(tff.program.FileProgramStateManager)
+    self.enter_context(
+      mock.patch.object(checkpoints, 'open_folder', return_value=state_manager)
+    )
+    self._last_version = self.enter_context(
+      mock.patch.object(checkpoints, 'last_version', return_value=0)
+    )
+    self._run = self.enter_context(
+      mock.patch.object(soak, 'run', return_value=iter([dict(round=20)]))
+    )
+
+  def test_a_finished_soak_stays_as_it_is(self):
+    self.assertLen(list(soak.run_to_file(self._config, self._file)), 1)
+    rows = self._file.rows()
+    self.assertEmpty(list(soak.run_to_file(self._config, self._file)))
+    self.assertEqual(self._file.rows(), rows)
+    self._run.assert_called_once()
+
+  def test_a_state_without_the_rows_before_it_is_refused(self):
+    self._last_version.return_value = 10
+    with self.assertRaisesRegex(
+      command_line.UserError,
+      'must have the rows before the state in .*0',
+    ):
+      list(soak.run_to_file(self._config, self._file))
+    self.assertEmpty(self._file.rows())
 
 
 @pytest.mark.slow
