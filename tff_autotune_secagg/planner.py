@@ -50,8 +50,8 @@ def rows(
     clients, and e^0.4), `bytes_per_client` (payload for one client and round),
     `bytes_as_floats` (32 bits for each value), `share_of_floats`, and
     `bits_without_wrapping` with `bytes_without_wrapping`: of modulus
-    num_clients * kappa, where kappa is what one client alone needs for that
-    error, so that no sum can leave the range.
+    num_clients * (kappa - 1) + 1, where kappa is what one client alone needs
+    for that error, so that no sum can leave the range.
 
   Raises:
     ValueError: a target is out of reach, or an argument out of range.
@@ -68,7 +68,7 @@ def rows(
     options = dict(num_clients=num_clients, modulus=modulus, rounding=rounding)
     alone = planning.plan_modulus(1, target, rounding=rounding)
     bits = quantization.num_bits(modulus)
-    more_bits = quantization.num_bits(num_clients * alone)
+    more_bits = quantization.num_bits(num_clients * (alone - 1) + 1)
     found.append(
       dict(
         target_nmse=target,
@@ -111,7 +111,7 @@ def format_table(found: Sequence[Row]) -> str:
     'target    bits  modulus     predicted  even       uneven     wrap      '
     ' bytes         share of   bits, bytes with',
     'NMSE                        NMSE       clients    clients    prob.     '
-    '               32 bits    modulus n * kappa',
+    '               32 bits    room for all',
   ]
   for row in found:
     lines.append(
@@ -164,8 +164,8 @@ def _print(values):
   print(format_table(rows(values.num_values, num_clients, targets, rounding)))
   print(
     f'Even and uneven clients: sums whose sizes are known to e^{_EVEN} and'
-    f' e^{_UNEVEN}.\nModulus n * kappa: room for every sum of kappa levels a'
-    ' client.'
+    f' e^{_UNEVEN}.\nRoom for all: each client has the levels that one alone'
+    ' needs, and no sum wraps.'
   )
   smallest = smallest_modulus(num_clients, rounding)
   print(f'Smallest modulus that works at all: {smallest}')
