@@ -149,10 +149,26 @@ def _round_bytes(row: Row, model_bytes) -> Optional[int]:
   )
 
 
-def _differences(runs, reference) -> Mapping[str, two_way.Difference]:
+def _accuracies(runs) -> Dict[tuple, float]:
   values = {}
   for run in runs:
     _enter(values, run['row'], run['accuracy'])
+  return values
+
+
+def _paired_half_width(values, aggregator, reference) -> Optional[float]:
+  """Half width of the 95 % t-interval of the differences block by block."""
+  found = [
+    accuracy - values[reference, block]
+    for (name, block), accuracy in values.items()
+    if name == aggregator and (reference, block) in values
+  ]
+  if aggregator == reference or len(found) < 2:
+    return None
+  return t_interval.half_width(found)
+
+
+def _differences(values, reference) -> Mapping[str, two_way.Difference]:
   if not any(aggregator == reference for aggregator, _ in values):
     return {}
   return two_way.differences(values, reference)
@@ -181,7 +197,9 @@ def by_aggregator(
     and `rounds` (the fewest of a run), and `difference`, the
     `two_way.Difference` from `reference` in points. Runs of the same seeds are
     a block: they had the same clients and initial weights. `difference` is None
-    if the two cannot be compared. `round_bytes` are those of a client's whole
+    if the two cannot be compared. `paired_half_width` is that of a t-interval
+    of this aggregator's own differences, which takes no scatter from others;
+    None with fewer than two. `round_bytes` are those of a client's whole
     round, None without a run of `REFERENCE`, which tells the size of the model.
 
   Raises:
@@ -191,7 +209,8 @@ def by_aggregator(
   _check_settings(rows)
   runs = _runs(rows, last_part)
   _check_ends(runs)
-  differences = _differences(runs, reference)
+  values = _accuracies(runs)
+  differences = _differences(values, reference)
   # The reference sends all parameters as floats, as which the model goes down.
   model_bytes = {
     run['row']['bytes_per_client']
@@ -216,6 +235,7 @@ def by_aggregator(
         repeats=len(members),
         rounds=min(run['row']['round'] for run in members),
         difference=differences.get(aggregator),
+        paired_half_width=_paired_half_width(values, aggregator, reference),
         round_bytes=_round_bytes(members[0]['row'], model_bytes),
       )
     )
@@ -228,23 +248,26 @@ def format_table(
   """`by_aggregator` with that `reference` as a Markdown table.
 
   Bytes are those of the update, and of a client's whole round: update, model
-  and keys. ± is the 95 % interval of the difference, "at least" its one-sided
-  95 % bound.
+  and keys. ± is the 95 % interval of the difference, "at least" the one-sided
+  95 % bound; "paired" is the interval by the aggregator's own seeds alone.
   """
 
   def number(value, sign='+'):
     return '-' if value is None else f'{value:{sign}.2f}'
 
+  def half_width(found):
+    return '-' if found is None else f'± {found:.2f}'
+
   def difference(found):
     if found is None:
       return '-'
-    half_width = found.half_width
-    more = '' if half_width is None else f' ± {half_width:.2f}'
-    return number(found.mean) + more
+    if found.half_width is None:
+      return number(found.mean)
+    return f'{number(found.mean)} {half_width(found.half_width)}'
 
   heads = ('aggregator', 'bits', 'bytes up', 'bytes in all', 'repeats')
   heads += ('accuracy, %',)
-  heads += (f'minus `{reference}`', 'at least', 'rise')
+  heads += (f'minus `{reference}`', 'paired', 'at least', 'rise')
   rows = [
     (
       f'`{row["aggregator"]}`',
@@ -254,6 +277,7 @@ def format_table(
       row['repeats'],
       number(row['mean'], sign=''),
       difference(row['difference']),
+      half_width(row['paired_half_width']),
       number(row['difference'] and row['difference'].lower_bound),
       number(row['rise']),
     )

@@ -50,6 +50,8 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertGreater(reference['interval'], 40.0)
     self.assertAlmostEqual(found['difference'].mean, 1.0)
     self.assertLess(found['difference'].half_width, 1e-9)
+    self.assertLess(found['paired_half_width'], 1e-9)
+    self.assertIsNone(reference['paired_half_width'])
     self.assertEqual(found['repeats'], 4)
     self.assertIsNone(found['rise'])
 
@@ -112,7 +114,9 @@ class ByAggregatorTest(absltest.TestCase):
     ).splitlines()[-1]
     # By hand: pairs of 1 and 3 points; t with one degree of freedom has the
     # quantiles 12.71 and 6.31.
-    self.assertIn('| +2.00 ± 12.71 | -4.31 |', ' '.join(cells.split()))
+    self.assertIn(
+      '| +2.00 ± 12.71 | ± 12.71 | -4.31 |', ' '.join(cells.split())
+    )
 
   def test_table(self):
     rows = _run('plain_mean', 1, [None] * 5 + [0.5])
@@ -125,7 +129,7 @@ class ByAggregatorTest(absltest.TestCase):
     cells = [[cell.strip() for cell in line.split('|')[1:-1]] for line in lines]
     self.assertEqual(
       cells[3],
-      ['`kashin`', '8', '1,000', '4,676', '1', '49.99', '-0.01', '-', '-'],
+      ['`kashin`', '8', '1,000', '4,676', '1', '49.99', '-0.01', '-', '-', '-'],
     )
     self.assertEqual(
       cells[4],
@@ -137,6 +141,7 @@ class ByAggregatorTest(absltest.TestCase):
         '1',
         '52.00',
         '+2.00',
+        '-',
         '-',
         '-1.00',
       ],
