@@ -131,6 +131,9 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   least_modulus = headroom.sum_modulus(2, info.num_clients)
   _check_bits('fixed_range', bits, info.num_clients, least_modulus)
   num_levels = headroom.most_levels(bits, info.num_clients)
+  # What is not rotated is mostly near 0: better one level less, and one at 0.
+  if not rotate and num_levels > 2:
+    num_levels -= 1 - num_levels % 2
   if clip_range is None:
     clip_range = fixed_range.adaptive_range()
   factory = fixed_range.FixedRangeSumFactory(

@@ -99,7 +99,8 @@ _ENTRIES: Dict[str, _Entry] = {
     factor=(_positive_float, 1.5),
   ),
   'fixed_range': _entry(
-    'fixed clipping range and room for every sum, without autotuning; '
+    'fixed clipping range and room for every sum, without autotuning; an odd '
+    'number of levels, with one at 0, unless there are two or it rotates; '
     'clip_range is in units of the update times the client weight; auto is '
     "TFF's estimate from a quantile of the clients' largest values",
     bits=(int, 8),

@@ -193,6 +193,10 @@ class PayloadTest(parameterized.TestCase):
         f'fixed_range:bits={bits},clip_range=1', _info(num_clients)
       )
       self.assertEqual(built.bits_per_coordinate, bits)
+      built = aggregator_factories.build(
+        f'fixed_range:bits={bits},clip_range=1,rotate=true', _info(num_clients)
+      )
+      self.assertEqual(built.bits_per_coordinate, bits)
       levels = headroom.most_levels(bits, num_clients)
       self.assertGreaterEqual(levels, 2)
       self.assertLess(num_clients * (levels - 1), 2**bits)
@@ -221,12 +225,18 @@ class FillInTest(absltest.TestCase):
     self.assertEqual(text, 'a:3,8,0.5')
 
 
+def _levels(bits, num_clients):
+  """As many as fit, less one where that puts a level at 0."""
+  most = (2**bits - 1) // num_clients + 1
+  return most if most == 2 or most % 2 else most - 1
+
+
 class FixedRangeTest(parameterized.TestCase):
   @parameterized.parameters(1, 2, 7, 10, 33)
   def test_grid_points_are_summed_exactly_for_every_client_count(
     self, num_clients
   ):
-    levels = (2**10 - 1) // num_clients + 1
+    levels = _levels(10, num_clients)
     rng = np.random.default_rng(num_clients)
     # Ends of the range included: their sum is the largest possible one.
     numbers = rng.integers(0, levels, (num_clients, 50))
@@ -256,7 +266,7 @@ class FixedRangeTest(parameterized.TestCase):
     built = aggregator_factories.build(
       'fixed_range:bits=8,clip_range=1', _info(num_clients)
     )
-    levels = 2**8 // num_clients  # 255 // 16 + 1 as well.
+    levels = _levels(8, num_clients)
     step = 2 / (levels - 1)
     fraction = 0.2 + 0.1 * seed
     value = -1 + (3 + fraction) * step
@@ -271,6 +281,15 @@ class FixedRangeTest(parameterized.TestCase):
     self.assertAlmostEqual(
       np.std(result), stddev, delta=5 * stddev / math.sqrt(2 * size)
     )
+
+  @parameterized.parameters((8, 10), (9, 100), (10, 33))
+  def test_zeros_stay_zeros(self, bits, num_clients):
+    built = aggregator_factories.build(
+      f'fixed_range:bits={bits},clip_range=1', _info(num_clients)
+    )
+    values = np.zeros([num_clients, 50], np.float32)
+    # The sum of the levels is exact, its place in units of values is not.
+    np.testing.assert_allclose(_run(built.factory, values), 0.0, atol=1e-6)
 
   def test_values_beyond_the_range_are_clipped_and_do_not_wrap(self):
     built = aggregator_factories.build(
