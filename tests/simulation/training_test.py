@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of a training in a folder; interrupts are in `tests/project/`."""
 
+import asyncio
 import csv
 import fcntl
 import functools
@@ -16,6 +17,7 @@ import tensorflow_federated as tff
 
 from tests import factory_conformance
 from tff_autotune_secagg import simulation
+from tff_autotune_secagg.simulation import training_folder
 
 setUpModule = factory_conformance.set_up_context
 
@@ -111,6 +113,32 @@ class TrainInFolderTest(parameterized.TestCase):
     seen = []
     self._train(num_rounds=3, on_round=lambda number, _: seen.append(number))
     self.assertEqual(seen, [2, 3])
+
+  def test_nothing_is_written_after_a_round_that_could_not_be_reported(self):
+    """Though the program has begun to, as rounds are quicker than its end."""
+    seen = []
+
+    def on_round(round_num, metrics):
+      seen.append(round_num)
+      if round_num == 2:
+        raise ValueError('no')
+
+    os.makedirs(self._folder)
+    reports = training_folder.Reports(self._folder, on_round)
+    states = training_folder.States(self._folder, reports)
+
+    async def write():
+      tasks = []
+      for number in (1, 2, 3):
+        tasks.append(states.save({'x': np.int32(number)}, number))
+        tasks.append(reports.release({'loss': 0.5}, number))
+      return await asyncio.gather(*tasks, return_exceptions=True)
+
+    results = asyncio.run(write())
+    self.assertEqual([type(r) for r in results if r], [ValueError])
+    self.assertEqual(seen, [1, 2])
+    self.assertEqual(self._states(), ['program_state_1'])
+    self.assertEqual(states.latest, {'x': 1})
 
   def test_a_state_that_cannot_be_written_ends_the_training(self):
     def on_round(round_num, metrics):

@@ -84,6 +84,7 @@ class Reports(tff.program.ReleaseManager):
       os.path.join(folder, 'metrics.csv'), key_fieldname='round'
     )
     self._turn: Optional[asyncio.Lock] = None
+    self._has_failed = False
     self._is_written: dict[int, asyncio.Future] = {}
 
   @property
@@ -99,17 +100,23 @@ class Reports(tff.program.ReleaseManager):
     return self._is_written.setdefault(key, new)
 
   async def release(self, value: Any, key: int) -> None:
-    """Reports a round; what it raises is what reporting raised."""
-    is_written = False
-    try:
-      async with self.turn:
-        value = await tff.program.materialize_value(value)
-        self._on_round(key, value)
-        with _as_os_error(self._folder):
-          await self._table.release(value, key)
-      is_written = True
-    finally:
-      self.is_written(key).set_result(is_written)
+    """Reports a round; what it raises is what reporting raised.
+
+    After a round that could not be reported no other is, though the program may
+    have computed one: a training that continues must begin with the first.
+    """
+    async with self.turn:
+      is_written = False
+      try:
+        if not self._has_failed:
+          value = await tff.program.materialize_value(value)
+          self._on_round(key, value)
+          with _as_os_error(self._folder):
+            await self._table.release(value, key)
+          is_written = True
+      finally:
+        self._has_failed = not is_written
+        self.is_written(key).set_result(is_written)
 
 
 class States(tff.program.FileProgramStateManager):
