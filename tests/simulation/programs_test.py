@@ -114,6 +114,21 @@ class RunProgramTest(parameterized.TestCase):
       simulation.run_program(program())
     self.assertEqual(done, ['written'])
 
+  def test_an_error_of_the_program_lets_other_tasks_finish(self):
+    done = []
+
+    async def write():
+      await asyncio.sleep(0.2)
+      done.append('written')
+
+    async def program():
+      asyncio.ensure_future(write())
+      raise ValueError('x')
+
+    with self.assertRaisesRegex(ValueError, '^x$'):
+      simulation.run_program(program())
+    self.assertEqual(done, ['written'])
+
   def test_errors_and_cancellation_are_the_programs_own(self):
     async def fail(error):
       raise error

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the context over several workers, on two loopback addresses."""
 
+import asyncio
 import collections
+from concurrent import futures
 import pathlib
 import subprocess
 import sys
@@ -18,6 +20,8 @@ import tensorflow_federated as tff
 from tests.simulation import processes
 import tff_autotune_secagg
 from tff_autotune_secagg import simulation
+from tff_autotune_secagg.simulation import contexts
+from tff_autotune_secagg.simulation import remote_contexts
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 _HOSTS = ('127.0.0.1', '127.0.0.2')
@@ -225,6 +229,24 @@ class TwoWorkersTest(parameterized.TestCase):
     self.assertEqual(
       _client_pids(7), [first, second, second, first, first, second, second]
     )
+
+  def test_closing_ends_who_waits(self):
+    """Also for what is not in a gRPC call, such as a pause before a retry."""
+
+    class Context(remote_contexts._WorkerContext):
+      async def _invoke_in_turn(self, comp, arg):
+        await asyncio.gather(asyncio.sleep(600), asyncio.sleep(600))
+
+    context = Context(contexts.Executors(lambda: None), None)
+    waiting = [context.start(None, None) for _ in range(2)]
+    context.close()
+    for future in waiting:
+      with self.assertRaises(futures.CancelledError):
+        future.result(timeout=30)
+    with self.assertRaisesRegex(
+      RuntimeError, 'connections must be open, found'
+    ):
+      context.start(None, None)
 
   def test_a_closed_context_says_so(self):
     _set_context()

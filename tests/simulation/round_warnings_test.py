@@ -59,7 +59,7 @@ class RoundWarningsTest(absltest.TestCase):
     told = self._told(zeroed(1, 4), zeroed(0, 0), zeroed(5, 0), zeroed(5, 0))
     self.assertLen(told, 1)
     self.assertStartsWith(
-      told[0], 'Zeroing has left nothing of a round: all 5 clients have a coor'
+      told[0], 'Zeroing has left nothing of a round: 5 clients have a coordina'
     )
 
   def test_warns_of_refused_rounds_once(self):

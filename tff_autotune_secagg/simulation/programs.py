@@ -91,20 +91,22 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
   def on_failure(loop, failure):
     # TFF's programs save and release in tasks of their own, and raise what
     # these raised in a callback, where asyncio would only log it.
-    if 'handle' in failure:
-      end(failure['exception'])
+    error = failure.get('exception')
+    if 'handle' not in failure or reasons:
+      if not isinstance(error, asyncio.CancelledError):
+        loop.default_exception_handler(failure)
     else:
-      loop.default_exception_handler(failure)
+      end(error)
 
   loop.set_exception_handler(on_failure)
   # Python gives signals to its main thread only.
   if threading.current_thread() is threading.main_thread():
     loop.add_signal_handler(signal.SIGINT, end, KeyboardInterrupt())
+  result = None
   try:
     result = await task
-  except asyncio.CancelledError:
-    if not reasons:
-      raise
+  except (Exception, asyncio.CancelledError) as error:
+    reasons.append(error)  # The first counts: a cancelled task has one already.
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)
   finally:

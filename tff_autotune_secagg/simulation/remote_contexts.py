@@ -102,18 +102,20 @@ class _WorkerContext:
       transform_result=tff.tensorflow.transform_result,
     )
     self._loop = asyncio.new_event_loop()
-    self._is_closed = False
+    self._lock = threading.Lock()  # Of what is started and of the end.
+    self.is_closed = False
     self._turn: Optional[asyncio.Lock] = None  # Made in the loop that uses it.
     # A daemon, so that Ctrl-C need not wait for a remote computation.
     threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
   def start(self, comp: Any, arg: Any) -> futures.Future:
     """Computes `comp(arg)` after all that was started before."""
-    if self._is_closed:
-      raise _closed_error()
-    return asyncio.run_coroutine_threadsafe(
-      self._invoke_in_turn(comp, arg), self._loop
-    )
+    with self._lock:
+      if self.is_closed:
+        raise _closed_error()
+      return asyncio.run_coroutine_threadsafe(
+        self._invoke_in_turn(comp, arg), self._loop
+      )
 
   async def _invoke_in_turn(self, comp: Any, arg: Any) -> Any:
     if self._turn is None:
@@ -124,15 +126,18 @@ class _WorkerContext:
       return await self._context.invoke(comp, arg)
 
   def close(self) -> None:
-    """Ends what is running with a CancelledError, and starts nothing more."""
-    self._is_closed = True
-    self.executors.close()
-    self._loop.call_soon_threadsafe(self._end)
+    """Cancels what is running, and starts nothing more."""
+    with self._lock:
+      self.is_closed = True
+      self.executors.close()
+      asyncio.run_coroutine_threadsafe(self._end(), self._loop)
 
-  def _end(self) -> None:
-    for task in asyncio.all_tasks(self._loop):
+  async def _end(self) -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
       task.cancel()
-    # After what cancelling them has put into the loop.
+    # Who waits for them learns of their end before the loop stops.
+    await asyncio.gather(*tasks, return_exceptions=True)
     self._loop.call_soon(self._loop.stop)
 
 
@@ -195,6 +200,10 @@ class _SplitContext(tff.framework.SyncContext):
       return [future.result() for future in running]
     except grpc.RpcError as error:
       contexts.raise_refused_state(error)
+      raise
+    except futures.CancelledError:
+      if any(worker.is_closed for worker in self._workers):
+        raise _closed_error() from None
       raise
     finally:
       # Those not begun, after an error or Ctrl-C.

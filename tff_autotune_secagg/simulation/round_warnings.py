@@ -71,10 +71,10 @@ def _too_small(bits: int, num_clients: int) -> str:
 
 def _all_zeroed(num_clients: int) -> str:
   return (
-    f'Zeroing has left nothing of a round: all {num_clients} clients have a'
-    ' coordinate above the limit (measurement `zeroed_count`). The limit grows'
-    ' up to tenfold in a round. If updates are that large, divide them, or'
-    ' leave zeroing out by `zeroing=False`.'
+    f'Zeroing has left nothing of a round: {num_clients} clients have a'
+    ' coordinate above the limit (measurement `zeroed_count`), and no other'
+    ' sent anything. The limit grows up to tenfold in a round. If updates are'
+    ' that large, divide them, or leave zeroing out by `zeroing=False`.'
   )
 
 

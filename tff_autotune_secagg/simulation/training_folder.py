@@ -57,9 +57,10 @@ def held(folder: str) -> Iterator[None]:
 
 def _remove_unfinished(folder: str) -> None:
   """Removes what TFF writes under these names before it renames it."""
-  for parent in (folder, os.path.join(folder, _STATES)):
-    name = '*_temp' + 4 * '[0-9]'
-    for path in glob.glob(os.path.join(glob.escape(parent), name)):
+  digits = '_temp' + 4 * '[0-9]'
+  names = 'metrics.csv', 'model', os.path.join(_STATES, 'program_state_*')
+  for name in names:
+    for path in glob.glob(os.path.join(glob.escape(folder), name + digits)):
       if os.path.isdir(path):
         shutil.rmtree(path)
       else:
@@ -94,10 +95,15 @@ class Reports(tff.program.ReleaseManager):
       self._turn = asyncio.Lock()
     return self._turn
 
-  def is_written(self, key: int) -> asyncio.Future:
-    """Returns whether the row of a round is on disk, once that is known."""
-    new = asyncio.get_running_loop().create_future()
-    return self._is_written.setdefault(key, new)
+  async def is_written(self, key: int) -> bool:
+    """Returns whether the row of a round is on disk, once that is known.
+
+    To be asked once for each round, by what begins together with its release.
+    """
+    await asyncio.sleep(0)  # The release begins right after.
+    if key not in self._is_written:
+      return False  # `train_model` has failed in between.
+    return await asyncio.shield(self._is_written.pop(key))
 
   async def release(self, value: Any, key: int) -> None:
     """Reports a round; what it raises is what reporting raised.
@@ -105,6 +111,8 @@ class Reports(tff.program.ReleaseManager):
     After a round that could not be reported no other is, though the program may
     have computed one: a training that continues must begin with the first.
     """
+    known = asyncio.get_running_loop().create_future()
+    self._is_written[key] = known
     async with self.turn:
       is_written = False
       try:
@@ -116,7 +124,7 @@ class Reports(tff.program.ReleaseManager):
           is_written = True
       finally:
         self._has_failed = not is_written
-        self.is_written(key).set_result(is_written)
+        known.set_result(is_written)
 
 
 class States(tff.program.FileProgramStateManager):

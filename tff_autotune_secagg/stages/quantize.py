@@ -14,8 +14,9 @@ from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
 
 _TOO_SHORT = (
-  'The values have too few coordinates to read a sum by: a calibration takes'
-  ' more than 192, a fixed bin size 13. Every sum will be 0. Rotate them by'
+  'The values have too few coordinates to read a sum by: that takes 13, or 26'
+  ' with a modulus of 2, and in a calibration so many in one of 16 parts. Every'
+  ' sum will be 0. Rotate them by'
   ' `HadamardRotationFactory(..., min_dim=1024)`, as'
   ' `AutotunedSecureSumFactory` does.'
 )
