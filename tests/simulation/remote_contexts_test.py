@@ -21,7 +21,7 @@ from tests.simulation import processes
 import tff_autotune_secagg
 from tff_autotune_secagg import simulation
 from tff_autotune_secagg.simulation import contexts
-from tff_autotune_secagg.simulation import remote_contexts
+from tff_autotune_secagg.simulation import worker_context
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 _HOSTS = ('127.0.0.1', '127.0.0.2')
@@ -233,7 +233,7 @@ class TwoWorkersTest(parameterized.TestCase):
   def test_closing_ends_who_waits(self):
     """Also for what is not in a gRPC call, such as a pause before a retry."""
 
-    class Context(remote_contexts._WorkerContext):
+    class Context(worker_context.WorkerContext):
       async def _invoke_in_turn(self, comp, arg):
         await asyncio.gather(asyncio.sleep(600), asyncio.sleep(600))
 

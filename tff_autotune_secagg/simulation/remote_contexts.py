@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from concurrent import futures
 import functools
@@ -21,6 +20,7 @@ from tff_autotune_secagg.simulation import contexts
 from tff_autotune_secagg.simulation import partition
 from tff_autotune_secagg.simulation import round_warnings
 from tff_autotune_secagg.simulation import tensorflow_log
+from tff_autotune_secagg.simulation import worker_context
 from tff_autotune_secagg.simulation import worker_process
 
 _REMOTE_CHANNEL_OPTIONS = worker_process.MESSAGE_OPTIONS + (
@@ -62,14 +62,6 @@ def _compile(
   )
 
 
-def _closed_error() -> RuntimeError:
-  return RuntimeError(
-    "The context's connections must be open, found them closed by "
-    '`simulation.close()` or by a newer context. Call '
-    '`tff_autotune_secagg.simulation.set_remote_context(...)`.'
-  )
-
-
 class _RemoteWorker:
   """The connection to one worker machine."""
 
@@ -85,62 +77,6 @@ class _RemoteWorker:
     )
 
 
-class _WorkerContext:
-  """Runs computations on one worker, in a thread of its own.
-
-  TFF's gRPC calls block the event loop they run in, and TFF's own context for
-  several workers runs them all in one loop, where they take turns: of two
-  workers never were both busy.
-  """
-
-  def __init__(self, executors, compiler_fn):
-    self.executors = executors
-    self._context = tff.framework.AsyncExecutionContext(
-      executor_fn=executors,
-      compiler_fn=compiler_fn,
-      transform_args=tff.tensorflow.transform_args,
-      transform_result=tff.tensorflow.transform_result,
-    )
-    self._loop = asyncio.new_event_loop()
-    self._lock = threading.Lock()  # Of what is started and of the end.
-    self.is_closed = False
-    self._turn: Optional[asyncio.Lock] = None  # Made in the loop that uses it.
-    # A daemon, so that Ctrl-C need not wait for a remote computation.
-    threading.Thread(target=self._loop.run_forever, daemon=True).start()
-
-  def start(self, comp: Any, arg: Any) -> futures.Future:
-    """Computes `comp(arg)` after all that was started before."""
-    with self._lock:
-      if self.is_closed:
-        raise _closed_error()
-      return asyncio.run_coroutine_threadsafe(
-        self._invoke_in_turn(comp, arg), self._loop
-      )
-
-  async def _invoke_in_turn(self, comp: Any, arg: Any) -> Any:
-    if self._turn is None:
-      self._turn = asyncio.Lock()
-    # Without turns, the worker would be sent the clients of several calls
-    # before it has finished one, which is what several calls are to prevent.
-    async with self._turn:
-      return await self._context.invoke(comp, arg)
-
-  def close(self) -> None:
-    """Cancels what is running, and starts nothing more."""
-    with self._lock:
-      self.is_closed = True
-      self.executors.close()
-      asyncio.run_coroutine_threadsafe(self._end(), self._loop)
-
-  async def _end(self) -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-      task.cancel()
-    # Who waits for them learns of their end before the loop stops.
-    await asyncio.gather(*tasks, return_exceptions=True)
-    self._loop.call_soon(self._loop.stop)
-
-
 class _SplitContext(tff.framework.SyncContext):
   """Splits clients over workers, adds up the workers' sums, goes on with those.
 
@@ -151,7 +87,7 @@ class _SplitContext(tff.framework.SyncContext):
 
   def __init__(
     self,
-    workers: Sequence[_WorkerContext],
+    workers: Sequence[worker_context.WorkerContext],
     max_clients_per_call: Optional[int],
   ):
     self._workers = workers
@@ -203,7 +139,7 @@ class _SplitContext(tff.framework.SyncContext):
       raise
     except futures.CancelledError:
       if any(worker.is_closed for worker in self._workers):
-        raise _closed_error() from None
+        raise worker_context.closed_error() from None
       raise
     finally:
       # Those not begun, after an error or Ctrl-C.
@@ -257,7 +193,7 @@ class RemoteBackend:
     )
     self._compile_lock = threading.Lock()
     self._contexts = [
-      _WorkerContext(
+      worker_context.WorkerContext(
         contexts.Executors(functools.partial(self._choose_stub, worker)),
         self._compile_once,
       )
@@ -276,7 +212,7 @@ class RemoteBackend:
   ) -> tff.framework.RemoteExecutorGrpcStub:
     """`preferred`, or the next worker that answers while that one is lost."""
     if self._closed:
-      raise _closed_error()
+      raise worker_context.closed_error()
     start = self._workers.index(preferred)
     for worker in self._workers[start:] + self._workers[:start]:
       patience = _PROBE_SECONDS if worker.is_lost else self._timeout_seconds
