@@ -255,14 +255,14 @@ class ResultsFile:
       The new rows once they are on disk, with `round`, their number.
     """
     done = [r for r in self.rows() if (r['run'], r['kind']) == (run, 'round')]
-    missing = (
+    missing = [
       cell
       for cell in wanted
       if not any(vars(cell).items() <= row.items() for row in done)
-    )
-    described = environment.describe()
+    ]
+    if missing:
+      self.begin(run, {}, environment.describe())
     for number, cell in enumerate(missing, len(done) + 1):
-      self.begin(run, {}, described)
       row = dict(measure(cell), round=number)
       self.append(dict(kind='round', run=run, **row))
       yield row

@@ -107,8 +107,9 @@ def round_nmse(finished: FinishedRound) -> tf.Tensor:
     return tf.reduce_mean(operating_point.nmse(half_period, share, decoding))
 
   error = error_of(tuner.decoding)
-  if not tuner.centres_lost_rounds:
-    # As `RoundCodec` decodes them.
+  is_centred = tuner.decoding is modes.Decoding.CENTRED
+  if is_centred and not tuner.centres_lost_rounds:
+    # As `RoundCodec` decodes calibrations.
     error = tf.where(
       stripes.is_ladder(finished.bin_sizes),
       error_of(modes.Decoding.POSTERIOR_MEAN),
