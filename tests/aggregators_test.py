@@ -17,8 +17,8 @@ from tff_autotune_secagg.factories import mean
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import tuners
 
 setUpModule = factory_conformance.set_up_context
 
@@ -234,7 +234,7 @@ class NestingTest(absltest.TestCase):
         flatten.FlattenFactory(
           quantize_mod.QuantizeModFactory(
             modular_sum.ExactModularSumFactory(modulus=modulus),
-            tuner=tuning.FixedBinSize(bin_size=0.001, modulus=modulus),
+            tuner=tuners.FixedBinSize(bin_size=0.001, modulus=modulus),
           )
         ),
         num_rotations=2,

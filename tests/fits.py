@@ -5,7 +5,7 @@
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import fitting
+from tff_autotune_secagg.numerics.reading import fitting
 
 
 def fitted(

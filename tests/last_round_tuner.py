@@ -6,12 +6,12 @@ import collections
 
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.tuning import operating_point
+from tff_autotune_secagg.numerics.tuning import tuners
 
 
-class LastRoundTuner(tuning.Tuner):
+class LastRoundTuner(tuners.Tuner):
   """The bin of least error if the next sum is as long as the last.
 
   ln of its size may have moved by a normal amount of standard deviation 0.1;

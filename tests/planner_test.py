@@ -12,7 +12,7 @@ from absl.testing import parameterized
 
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import planner
-from tff_autotune_secagg.numerics import modulus_problems
+from tff_autotune_secagg.numerics.tuning import modulus_problems
 
 _FOLDER = os.path.dirname(os.path.dirname(__file__))
 

@@ -8,8 +8,8 @@ from absl.testing import parameterized
 import tensorflow as tf
 
 from tff_autotune_secagg import planning
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import modulus_problems
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import modulus_problems
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER

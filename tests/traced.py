@@ -6,8 +6,8 @@ import functools
 
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import bin_size
-from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import bin_size
 
 
 @functools.lru_cache(maxsize=None)

@@ -21,11 +21,13 @@ from tff_autotune_secagg.factories.modular_sum import ExactModularSumFactory
 from tff_autotune_secagg.factories.quantize_mod import QuantizeModFactory
 from tff_autotune_secagg.factories.rotation import HadamardRotationFactory
 from tff_autotune_secagg.metrics import round_measurements
-from tff_autotune_secagg.numerics.modes import Decoding
-from tff_autotune_secagg.numerics.modes import Rounding
-from tff_autotune_secagg.numerics.tuning import FixedBinSize
-from tff_autotune_secagg.numerics.tuning import Tuner
-from tff_autotune_secagg.numerics.wrapped_normal_tuner import WrappedNormalTuner
+from tff_autotune_secagg.numerics.rounding.modes import Decoding
+from tff_autotune_secagg.numerics.rounding.modes import Rounding
+from tff_autotune_secagg.numerics.tuning.tuners import FixedBinSize
+from tff_autotune_secagg.numerics.tuning.tuners import Tuner
+from tff_autotune_secagg.numerics.tuning.wrapped_normal_tuner import (
+  WrappedNormalTuner,
+)
 from tff_autotune_secagg.planning import optimal_wrap_probability
 from tff_autotune_secagg.planning import plan_modulus
 from tff_autotune_secagg.planning import predicted_nmse

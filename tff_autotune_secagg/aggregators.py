@@ -16,9 +16,9 @@ from tff_autotune_secagg.factories import mean
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import modulus_problems
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import modulus_problems
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 # Smaller values are padded so that each of the sixteen stripes of a calibration
 # round holds enough coordinates to be told from noise.

@@ -6,7 +6,7 @@ The secure sum of a round is private by itself, whoever sees it. Each client
 clips its update, rotates it and draws integers from a discrete Gaussian around
 every coordinate; no client's noise is enough, that of `min_clients` is. The sum
 is a post-processing of the Gaussian mechanism up to terms that are stated and
-accounted for: `numerics.distributed_noise` has the theorem,
+accounted for: `numerics.privacy.distributed_noise` has the theorem,
 docs/differential_privacy.md what follows from it for a deployment.
 """
 
@@ -20,8 +20,8 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.factories import distributed_dp
-from tff_autotune_secagg.numerics import distributed_noise
-from tff_autotune_secagg.numerics import privacy
+from tff_autotune_secagg.numerics.privacy import accounting
+from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.stages import clip
 
 
@@ -255,9 +255,9 @@ def distributed_dp_epsilon(
   )
   if gaussian_epsilon_fn is None:
     gaussian_epsilon_fn = functools.partial(
-      privacy.gaussian_epsilon, separation=num_rounds**0.5 / multiplier
+      accounting.gaussian_epsilon, separation=num_rounds**0.5 / multiplier
     )
-  return privacy.total_epsilon(
+  return accounting.total_epsilon(
     gaussian_epsilon_fn,
     delta,
     noise_multiplier=noise_multiplier,

@@ -20,7 +20,7 @@ from typing import Any, Dict, List
 from absl import flags
 
 from tff_autotune_secagg import _command
-from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics.rounding import modes
 
 Row = Dict[str, Any]
 
@@ -58,8 +58,8 @@ def rows(
   """
   from tff_autotune_secagg import aggregators  # Slow: it loads TFF.
   from tff_autotune_secagg import planning
-  from tff_autotune_secagg.numerics import hadamard
-  from tff_autotune_secagg.numerics import quantization
+  from tff_autotune_secagg.numerics.rotation import hadamard
+  from tff_autotune_secagg.numerics.rounding import quantization
 
   width = hadamard.padded_dim(max(num_values, aggregators.MIN_DIM))
   found = []
@@ -98,7 +98,7 @@ def smallest_modulus(
 ) -> int:
   """Returns the smallest power of two that is not refused for a cohort."""
   from tff_autotune_secagg import planning  # Slow: it loads TFF.
-  from tff_autotune_secagg.numerics import modulus_problems
+  from tff_autotune_secagg.numerics.tuning import modulus_problems
 
   return planning.plan_modulus(
     num_clients, modulus_problems.MAX_PREDICTED_NMSE, rounding=rounding

@@ -13,10 +13,10 @@ from typing import NamedTuple, Optional
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import modulus_problems
-from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import wrapped_normal
+from tff_autotune_secagg.numerics.reading import wrapped_normal
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import modulus_problems
+from tff_autotune_secagg.numerics.tuning import operating_point
 
 
 class _Plan(NamedTuple):

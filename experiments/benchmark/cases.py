@@ -12,11 +12,11 @@ import tensorflow_federated as tff
 
 from experiments.benchmark import summary
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg.numerics import hadamard
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.rotation import hadamard
+from tff_autotune_secagg.numerics.rotation import randomized_hadamard
+from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 OURS = 'tff_autotune_secagg'
 
@@ -104,13 +104,13 @@ def _encoders(dim: int, modulus: int):
   codec, _, bin_sizes = _codec(dim, modulus)
 
   def ours(x):
-    rotated = rotation.rotate(x, seed)
+    rotated = randomized_hadamard.rotate(x, seed)
     return codec.encode([rotated], bin_sizes, seed, seed)
 
   functions = {
     summary.COPY: _copy,
     OURS: ours,
-    OURS + ' rotation only': lambda x: rotation.rotate(x, seed),
+    OURS + ' rotation only': lambda x: randomized_hadamard.rotate(x, seed),
     'TFF Hadamard + discretization': lambda x: _tff_round(
       _tff_rotate(x, seed), 20.0
     ),
@@ -136,7 +136,11 @@ def _decoders(dim: int, modulus: int):
 
   def ours(x):
     (decoded,), next_state, measured = codec.decode([x], counts, state, seed)
-    return rotation.inverse_rotate(decoded, seed, dim), next_state, measured
+    return (
+      randomized_hadamard.inverse_rotate(decoded, seed, dim),
+      next_state,
+      measured,
+    )
 
   def theirs(x):
     module = _private('tensorflow_federated.python.aggregators.rotation')

@@ -21,8 +21,8 @@ from experiments.common.baselines import fixed_range
 from experiments.common.baselines import kashin
 from experiments.common.baselines import local_quantization
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg.numerics import hadamard
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics.rotation import hadamard
+from tff_autotune_secagg.numerics.rounding import quantization
 
 # The largest weight of a client in the secure sums of weights here, as in
 # `tff.learning.secure_aggregator`.

@@ -20,7 +20,7 @@ import tensorflow_federated as tff
 
 from experiments.common import seeds
 from tff_autotune_secagg.factories import distributed_dp
-from tff_autotune_secagg.numerics import distributed_noise
+from tff_autotune_secagg.numerics.privacy import distributed_noise
 
 THIS = 'distributed_dp'
 TFF = 'ddp_secure_aggregator'

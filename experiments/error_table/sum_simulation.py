@@ -13,13 +13,13 @@ from typing import NamedTuple, Optional
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import hadamard
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
-from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.rotation import hadamard
+from tff_autotune_secagg.numerics.rotation import randomized_hadamard
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import tuners
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 # Coordinates encoded by one call: bounds the memory of many clients.
 _CHUNK = 2**21
@@ -64,7 +64,7 @@ class SumSimulation:
     num_rotations: int = 0,
     dtype: tf.DType = tf.float32,
     seed: int = 0,
-    tuner: Optional[tuning.Tuner] = None,
+    tuner: Optional[tuners.Tuner] = None,
   ):
     """Initializes the simulation.
 
@@ -173,7 +173,9 @@ class SumSimulation:
     def encode_one(arguments):
       vector, private_seed = arguments
       if self._num_rotations:
-        vector = rotation.rotate(vector, shared_seeds[0], self._num_rotations)
+        vector = randomized_hadamard.rotate(
+          vector, shared_seeds[0], self._num_rotations
+        )
       (residues,), counts = self._codec.encode(
         [vector], bin_sizes, shared_seeds[1], private_seed
       )
@@ -199,7 +201,7 @@ class SumSimulation:
       [residues], counts, state, shared_seeds[1]
     )
     if self._num_rotations:
-      result = rotation.inverse_rotate(
+      result = randomized_hadamard.inverse_rotate(
         result, shared_seeds[0], self._dim, self._num_rotations
       )
     return result, state, measured

@@ -15,13 +15,13 @@ from typing import NamedTuple, Sequence
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import bin_size as bin_size_lib
-from tff_autotune_secagg.numerics import forecasting
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import rounding_noise
-from tff_autotune_secagg.numerics import wrapped_normal
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.reading import wrapped_normal
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.rounding import rounding_noise
+from tff_autotune_secagg.numerics.tuning import bin_size as bin_size_lib
+from tff_autotune_secagg.numerics.tuning import forecasting
+from tff_autotune_secagg.numerics.tuning import operating_point
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 _ROUNDING = modes.Rounding.STOCHASTIC
 _DECODING = modes.Decoding.POSTERIOR_MEAN

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Sequence
 from experiments.common import tables
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.factories import distributed_dp
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics.rounding import quantization
 
 Row = Dict[str, Any]
 

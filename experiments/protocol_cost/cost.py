@@ -21,7 +21,7 @@ from experiments.common import tables
 from experiments.common import traffic
 from experiments.protocol_cost import masking_protocol
 from experiments.protocol_cost import settings
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics.rounding import quantization
 
 # Abstract of Bonawitz et al. (2017): 16-bit values, n clients, d entries.
 QUOTED_EXPANSION = {(2**10, 2**20): 1.73, (2**14, 2**24): 1.98}

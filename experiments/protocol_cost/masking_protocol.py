@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.kdf import hkdf
 import numpy as np
 
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics.rounding import quantization
 
 # The smallest prime above 2**256: holds any secret of 32 bytes.
 PRIME = 2**256 + 297

@@ -18,9 +18,9 @@ from tff_autotune_secagg.factories import mean
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import tuners
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import wire
 
@@ -298,7 +298,7 @@ class TypeErrorTest(parameterized.TestCase):
       rotation.HadamardRotationFactory(tff.aggregators.SumFactory()),
       quantize_mod.QuantizeModFactory(
         tff.aggregators.SumFactory(),
-        tuner=tuning.FixedBinSize(bin_size=1.0, modulus=8),
+        tuner=tuners.FixedBinSize(bin_size=1.0, modulus=8),
       ),
       mean.SecureUnweightedMeanFactory(tff.aggregators.SumFactory()),
     ):

@@ -21,11 +21,11 @@ from tests import stat_checks
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.numerics.tuning import tuners
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 setUpModule = factory_conformance.set_up_context
 
@@ -45,7 +45,7 @@ def _factory(tuner, seed=None):
 
 
 def _fixed(bin_size=_BIN_SIZE, modulus=2**16, **options):
-  return tuning.FixedBinSize(bin_size=bin_size, modulus=modulus, **options)
+  return tuners.FixedBinSize(bin_size=bin_size, modulus=modulus, **options)
 
 
 class QuantizeModConformanceTest(factory_conformance.FactoryConformanceTest):
@@ -525,8 +525,9 @@ class QuantizeModErrorTest(parameterized.TestCase):
       (None, 'None (NoneType)'),
       (0.1, '0.1 (float)'),
       (
-        tuning.FixedBinSize,
-        "<class 'tff_autotune_secagg.numerics.tuning.FixedBinSize'> (ABCMeta)",
+        tuners.FixedBinSize,
+        "<class 'tff_autotune_secagg.numerics.tuning.tuners.FixedBinSize'>"
+        ' (ABCMeta)',
       ),
     ):
       with self.assertRaisesWithLiteralMatch(

@@ -15,7 +15,7 @@ import tensorflow_federated as tff
 from tests import doubles
 from tests import factory_conformance
 from tff_autotune_secagg.factories import rotation
-from tff_autotune_secagg.numerics import hadamard
+from tff_autotune_secagg.numerics.rotation import hadamard
 
 setUpModule = factory_conformance.set_up_context
 

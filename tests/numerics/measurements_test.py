@@ -13,10 +13,10 @@ import tensorflow as tf
 from tests import fits
 from tff_autotune_secagg import planning
 from tff_autotune_secagg.numerics import measurements
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import operating_point
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 _POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 _CENTRED = modes.Decoding.CENTRED

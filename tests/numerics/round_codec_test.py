@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from tests import stat_checks
 from tff_autotune_secagg.numerics import measurements
-from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import round_codec
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import tuners
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER
@@ -32,7 +32,7 @@ def _seed(*numbers):
 
 
 def _fixed(bin_size=0.5, modulus=256, rounding=_STOCHASTIC, decoding=_CENTRED):
-  return tuning.FixedBinSize(
+  return tuners.FixedBinSize(
     bin_size=bin_size,
     modulus=modulus,
     rounding=rounding,
@@ -159,7 +159,7 @@ class IsTooShortTest(parameterized.TestCase):
     (modes.Decoding.CENTRED, 1, False),
   )
   def test_a_fixed_bin_size_reads_all_stripes(self, decoding, size, found):
-    tuner = tuning.FixedBinSize(modulus=256, bin_size=0.1, decoding=decoding)
+    tuner = tuners.FixedBinSize(modulus=256, bin_size=0.1, decoding=decoding)
     self.assertEqual(self._is_too_short(tuner, size), found)
 
   def _is_too_short(self, tuner, size):

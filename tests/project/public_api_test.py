@@ -62,7 +62,7 @@ class StartTest(parameterized.TestCase):
       'import sys\n'
       'import tff_autotune_secagg as autotune\n'
       'from tff_autotune_secagg import __version__\n'
-      'from tff_autotune_secagg.numerics import modes\n'
+      'from tff_autotune_secagg.numerics.rounding import modes\n'
       'assert not hasattr(autotune, "nonsense")\n'
       'assert "Tuner" in dir(autotune)\n'
       f'print(({_LOADED}))\n'

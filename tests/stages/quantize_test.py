@@ -11,9 +11,9 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import tuners
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 from tff_autotune_secagg.stages import quantize
 
 _SPECS = [tf.TensorSpec([50], tf.float32), tf.TensorSpec([2, 3], tf.float64)]
@@ -21,7 +21,7 @@ _STOCHASTIC, _DITHER = modes.Rounding.STOCHASTIC, modes.Rounding.DITHER
 
 
 def _stage(rounding=_STOCHASTIC, modulus=256, seed=7):
-  tuner = tuning.FixedBinSize(bin_size=0.5, modulus=modulus, rounding=rounding)
+  tuner = tuners.FixedBinSize(bin_size=0.5, modulus=modulus, rounding=rounding)
   return quantize.QuantizeStage(_SPECS, tuner=tuner, seed=seed)
 
 

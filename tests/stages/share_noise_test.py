@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests import stat_checks
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import share_noise
 

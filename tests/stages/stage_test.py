@@ -9,7 +9,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import tuning
+from tff_autotune_secagg.numerics.tuning import tuners
 from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import quantize
 from tff_autotune_secagg.stages import rotate
@@ -38,7 +38,7 @@ _STAGES = (
     'quantize',
     quantize.QuantizeStage,
     # Values are multiples of the bin size and come back exactly.
-    dict(tuner=tuning.FixedBinSize(bin_size=0.5, modulus=2**12), seed=1),
+    dict(tuner=tuners.FixedBinSize(bin_size=0.5, modulus=2**12), seed=1),
     _FLOATS,
   ),
   ('weigh', weigh.WeighStage, dict(is_weighted=False), _FLOATS),

@@ -20,9 +20,9 @@ import pytest
 from scipy import stats
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import clip_bit
-from tff_autotune_secagg.numerics import distributed_noise
-from tff_autotune_secagg.numerics import privacy
+from tff_autotune_secagg.numerics.privacy import accounting
+from tff_autotune_secagg.numerics.privacy import clip_bit
+from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import rotate
@@ -144,7 +144,7 @@ def _epsilon_claimed():
   multiplier = distributed_noise.effective_noise_multiplier(
     _MULTIPLIER, _NUM_CLIENTS
   )
-  return privacy.gaussian_epsilon(_DELTA, 1.0 / multiplier)
+  return accounting.gaussian_epsilon(_DELTA, 1.0 / multiplier)
 
 
 @pytest.mark.slow

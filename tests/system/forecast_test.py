@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.error_table import sum_simulation
 from tests import last_round_tuner
-from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics.rounding import modes
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _POSTERIOR = modes.Decoding.POSTERIOR_MEAN

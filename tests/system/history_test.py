@@ -13,7 +13,7 @@ from experiments.error_table import sum_simulation
 from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg import planning
-from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics.rounding import modes
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER

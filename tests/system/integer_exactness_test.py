@@ -10,8 +10,8 @@ import tensorflow_federated as tff
 
 from tests import factory_conformance
 from tff_autotune_secagg.factories import modular_sum
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.rounding import quantization
 
 setUpModule = factory_conformance.set_up_context
 

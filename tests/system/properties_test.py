@@ -19,11 +19,11 @@ import tensorflow_federated as tff
 
 from tests import factory_conformance
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import round_codec
-from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.rotation import randomized_hadamard
+from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.numerics.tuning import operating_point
 
 setUpModule = factory_conformance.set_up_context
 
@@ -83,8 +83,10 @@ class RotationProperties(absltest.TestCase):
   def test_inverse_undoes_and_norm_stays(self, dim, seed, repeats, double):
     dtype = np.float64 if double else np.float32
     x = np.random.default_rng(seed).normal(size=dim).astype(dtype)
-    rotated = rotation.rotate(tf.constant(x), _seed(seed), repeats)
-    back = rotation.inverse_rotate(rotated, _seed(seed), dim, repeats)
+    rotated = randomized_hadamard.rotate(tf.constant(x), _seed(seed), repeats)
+    back = randomized_hadamard.inverse_rotate(
+      rotated, _seed(seed), dim, repeats
+    )
     norm = np.linalg.norm(x)
     tolerance = 1e-13 if double else 1e-5
     np.testing.assert_allclose(np.linalg.norm(rotated), norm, rtol=tolerance)

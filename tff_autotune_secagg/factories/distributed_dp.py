@@ -10,9 +10,9 @@ import tensorflow_federated as tff
 from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import value_types
-from tff_autotune_secagg.numerics import clip_bit
-from tff_autotune_secagg.numerics import distributed_noise
-from tff_autotune_secagg.numerics import hadamard
+from tff_autotune_secagg.numerics.privacy import clip_bit
+from tff_autotune_secagg.numerics.privacy import distributed_noise
+from tff_autotune_secagg.numerics.rotation import hadamard
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import rotate

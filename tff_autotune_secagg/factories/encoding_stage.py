@@ -13,9 +13,9 @@ import tensorflow as tf
 from tensorflow_model_optimization.python.core.internal import tensor_encoding
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import seeds
-from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.rounding import quantization
 
 
 def _tf_style(cls):

@@ -6,7 +6,7 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.factories import chain
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import wire
 
 

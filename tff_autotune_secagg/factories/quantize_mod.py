@@ -10,8 +10,8 @@ import tensorflow_federated as tff
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import value_types
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal_tuner
+from tff_autotune_secagg.numerics.tuning import tuners
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 from tff_autotune_secagg.stages import quantize
 
 
@@ -74,7 +74,7 @@ class QuantizeModFactory(chain.ChainedFactory):
     self,
     inner_factory: tff.aggregators.UnweightedAggregationFactory,
     *,
-    tuner: Optional[tuning.Tuner] = None,
+    tuner: Optional[tuners.Tuner] = None,
     seed: Optional[int] = None,
     **former: Any,
   ):
@@ -99,7 +99,7 @@ class QuantizeModFactory(chain.ChainedFactory):
     if former:
       tuner = _tuner_of_former_arguments(tuner, former)
     options = dict(
-      tuner=_checks.check_instance('tuner', tuner, tuning.Tuner, 'a `Tuner`'),
+      tuner=_checks.check_instance('tuner', tuner, tuners.Tuner, 'a `Tuner`'),
       seed=_checks.check_seed(seed),
     )
     super().__init__([(quantize.QuantizeStage, options)], inner_factory)
@@ -125,7 +125,7 @@ def _tuner_of_former_arguments(tuner, former):
   options = dict(former)
   bin_size = options.pop('bin_size')
   if not isinstance(bin_size, wrapped_normal_tuner.WrappedNormalTuner):
-    return tuning.FixedBinSize(bin_size=bin_size, **options)
+    return tuners.FixedBinSize(bin_size=bin_size, **options)
   for name, value in options.items():
     _checks.check_equal(
       f'bin_size.{name}', getattr(bin_size, name), name, value

@@ -7,13 +7,13 @@ from typing import NamedTuple, Tuple
 
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import fitting
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import operating_point
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal
+from tff_autotune_secagg.numerics.reading import fitting
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.reading import wrapped_normal
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.numerics.tuning import operating_point
+from tff_autotune_secagg.numerics.tuning import tuners
 
 
 class FinishedRound(NamedTuple):
@@ -30,7 +30,7 @@ class FinishedRound(NamedTuple):
     size_forecast: what the tuner believed, see `Tuner.size_forecast`.
   """
 
-  tuner: tuning.Tuner
+  tuner: tuners.Tuner
   tuner_state: collections.OrderedDict
   bin_sizes: tf.Tensor
   fitted: fitting.WrappedNormalFit

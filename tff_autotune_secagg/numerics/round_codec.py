@@ -11,22 +11,22 @@ from typing import List, Sequence, Tuple
 
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import decoding
-from tff_autotune_secagg.numerics import dither
 from tff_autotune_secagg.numerics import dtypes
-from tff_autotune_secagg.numerics import fitting
 from tff_autotune_secagg.numerics import measurements
-from tff_autotune_secagg.numerics import modes
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import stripes
-from tff_autotune_secagg.numerics import tuning
-from tff_autotune_secagg.numerics import wrapped_normal
+from tff_autotune_secagg.numerics.reading import decoding
+from tff_autotune_secagg.numerics.reading import fitting
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.reading import wrapped_normal
+from tff_autotune_secagg.numerics.rounding import dither
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.numerics.tuning import tuners
 
 
 class RoundCodec:
   """Encodes one client's leaves and decodes the sum of all clients'."""
 
-  def __init__(self, tuner: tuning.Tuner, specs: Sequence[tf.TensorSpec]):
+  def __init__(self, tuner: tuners.Tuner, specs: Sequence[tf.TensorSpec]):
     """Initializes the codec.
 
     Args:

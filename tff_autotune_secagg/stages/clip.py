@@ -6,7 +6,7 @@ import collections
 
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import clip_bit
+from tff_autotune_secagg.numerics.privacy import clip_bit
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
 

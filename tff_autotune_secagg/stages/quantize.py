@@ -7,9 +7,9 @@ import collections
 from absl import logging
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import modes
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
 

@@ -7,9 +7,9 @@ import collections
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics import dtypes
-from tff_autotune_secagg.numerics import hadamard
-from tff_autotune_secagg.numerics import rotation
 from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.numerics.rotation import hadamard
+from tff_autotune_secagg.numerics.rotation import randomized_hadamard
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
 
@@ -86,12 +86,14 @@ class RotateStage(stage.Stage):
       return flat
     if dim < self._min_dim:
       flat = tf.pad(flat, [[0, self._min_dim - dim]])
-    return rotation.rotate(flat, seed, num_rotations=self._num_rotations)
+    return randomized_hadamard.rotate(
+      flat, seed, num_rotations=self._num_rotations
+    )
 
   def _rotate_back(self, vector, seed, spec):
     dim = spec.shape.num_elements()
     if dim:
-      vector = rotation.inverse_rotate(
+      vector = randomized_hadamard.inverse_rotate(
         vector,
         seed,
         max(dim, self._min_dim),

@@ -7,12 +7,12 @@ import collections
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.numerics import discrete_gaussian
-from tff_autotune_secagg.numerics import distributed_noise
-from tff_autotune_secagg.numerics import grid_clipping
-from tff_autotune_secagg.numerics import noised_sum
-from tff_autotune_secagg.numerics import quantization
 from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.numerics.privacy import discrete_gaussian
+from tff_autotune_secagg.numerics.privacy import distributed_noise
+from tff_autotune_secagg.numerics.privacy import grid_clipping
+from tff_autotune_secagg.numerics.privacy import noised_sum
+from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard

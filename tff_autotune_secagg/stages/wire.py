@@ -6,7 +6,7 @@ import collections
 
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics import quantization
+from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import stage
 
 

@@ -14,7 +14,7 @@ from experiments.error_table import sum_simulation
 from experiments.error_table import table
 from tests import reference
 from tff_autotune_secagg import planning
-from tff_autotune_secagg.numerics import modes
+from tff_autotune_secagg.numerics.rounding import modes
 
 _RESULTS = os.path.join(
   os.path.dirname(figure.__file__), 'results', 'error_table.jsonl'

@@ -18,9 +18,9 @@ from experiments.protocol_cost import masking_protocol
 from tests import factory_conformance
 from tests import stat_checks
 from tff_autotune_secagg.factories import modular_sum
-from tff_autotune_secagg.numerics import quantization
-from tff_autotune_secagg.numerics import rotation
-from tff_autotune_secagg.numerics import stripes
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.rotation import randomized_hadamard
+from tff_autotune_secagg.numerics.rounding import quantization
 
 setUpModule = factory_conformance.set_up_context
 
@@ -41,7 +41,7 @@ def _encoded(modulus):
   residues = []
   for index in range(_NUM_CLIENTS):
     vector = tf.constant(spread * rng.normal(size=_DIM), tf.float32)
-    rotated = rotation.rotate(vector, tf.constant([1, 2], tf.int64))
+    rotated = randomized_hadamard.rotate(vector, tf.constant([1, 2], tf.int64))
     seed = tf.constant([modulus, index], tf.int64)
     encoded = quantization.encode(rotated, bins, seed, modulus=modulus)
     residues.append(encoded.numpy())

@@ -1,0 +1,252 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import functools
+import math
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scipy import optimize
+from scipy import stats
+import tensorflow as tf
+
+from tests import reference
+from tff_autotune_secagg import planning
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import operating_point
+
+_STOCHASTIC = modes.Rounding.STOCHASTIC
+_DITHER = modes.Rounding.DITHER
+_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
+_CENTRED = modes.Decoding.CENTRED
+
+
+def _float64(x):
+  return tf.constant(x, tf.float64)
+
+
+def _design_nmse(r, num_clients, modulus, variance=1 / 6):
+  """4 r^2 (beta + 2 Q(r)) / (1 - 4 r^2 beta) of centred decoding."""
+  beta = num_clients * variance / modulus**2
+  return 4 * r**2 * (beta + 2 * stats.norm.sf(r)) / (1 - 4 * r**2 * beta)
+
+
+class WrapErrorTest(parameterized.TestCase):
+  @parameterized.product(
+    half_period=(0.3, 0.525, 1.0, 2.0, 3.33, 5.0, 8.01),
+    decoding=(_POSTERIOR, _CENTRED),
+  )
+  def test_is_the_error_of_a_unit_normal(self, half_period, decoding):
+    expected = reference.wrapped_error(half_period, decoding is _CENTRED)
+    found = float(operating_point.wrap_error(_float64(half_period), decoding))
+    # Interpolated in ln, in steps of 0.05 of r.
+    np.testing.assert_allclose(found, expected, rtol=6e-3)
+
+  def test_stays_in_range_beyond_its_table(self):
+    for decoding in (_POSTERIOR, _CENTRED):
+      found = operating_point.wrap_error(
+        _float64([0.0, 1e-9, 50.0, 1e9]), decoding
+      )
+      self.assertTrue(np.all(np.isfinite(found.numpy())))
+      self.assertTrue(np.all(found.numpy()[2:] < 1e-20))
+    found = operating_point.wrap_error(_float64([0.0, 0.2, 0.7]), _POSTERIOR)
+    self.assertTrue(np.all(found.numpy() <= 1 + 1e-9))
+
+
+@functools.lru_cache(maxsize=None)
+def _operating_point(rounding):
+  """`operating_point`, traced once for all counts and moduli."""
+  return tf.function(
+    lambda r, n, k: operating_point.operating_point(r, n, k, rounding),
+    autograph=False,
+  )
+
+
+class OperatingPointTest(parameterized.TestCase):
+  @parameterized.product(
+    modulus=(4, 16, 256, 65536), num_clients=(1.0, 10.0, 1000.0)
+  )
+  def test_solves_its_equation(self, modulus, num_clients):
+    half_periods = np.array([1.0, 3.0, 6.0])
+    found = _operating_point(_STOCHASTIC)(
+      _float64(half_periods), _float64(num_clients), _float64(modulus)
+    )
+    for index, b in enumerate(found.bin_per_stddev.numpy()):
+      noise = (
+        num_clients
+        * b**2
+        * reference.stochastic_variance(1 / (math.sqrt(num_clients) * b))
+      )
+      np.testing.assert_allclose(
+        modulus * b / 2, half_periods[index] * math.sqrt(1 + noise), rtol=1e-3
+      )
+      np.testing.assert_allclose(
+        float(found.noise_share[index]), noise / (1 + noise), rtol=1e-3
+      )
+
+  def test_closed_form_where_the_rounding_variance_is_constant(self):
+    found = operating_point.operating_point(
+      _float64(4.0), _float64(10.0), 256, _STOCHASTIC
+    )
+    expected = 8.0 / math.sqrt(256**2 - 64.0 * 10 / 6)
+    np.testing.assert_allclose(float(found.bin_per_stddev), expected, rtol=1e-7)
+
+  @parameterized.product(modulus=(2, 3, 16, 256), num_clients=(1.0, 100.0))
+  def test_dither_keeps_clients_half_a_bin_wide(self, modulus, num_clients):
+    found = _operating_point(_DITHER)(
+      _float64([0.5, 3.0, 9.0]), _float64(num_clients), _float64(modulus)
+    )
+    spreads = 1 / (found.bin_per_stddev.numpy() * math.sqrt(num_clients))
+    self.assertTrue(np.all(spreads > 0.5 - 1e-9))
+    self.assertTrue(
+      np.all(found.half_period_stddevs.numpy() <= [0.51, 3.01, 9.01])
+    )
+
+
+class BestTest(parameterized.TestCase):
+  @parameterized.product(modulus=(64, 256, 4096), num_clients=(1, 10, 100))
+  def test_centred_optimum_of_a_known_size_is_the_closed_one(
+    self, modulus, num_clients
+  ):
+    best = optimize.minimize_scalar(
+      _design_nmse,
+      bounds=(1.0, 9.0),
+      args=(num_clients, modulus),
+      method='bounded',
+    )
+    found = planning.predicted_nmse(
+      num_clients=num_clients,
+      modulus=modulus,
+      decoding=_CENTRED,
+      size_uncertainty=0.0,
+    )
+    np.testing.assert_allclose(found, best.fun, rtol=0.01)
+    alpha = planning.optimal_wrap_probability(
+      num_clients=num_clients,
+      modulus=modulus,
+      decoding=_CENTRED,
+      size_uncertainty=0.0,
+    )
+    half_period = operating_point.normal_quantile(alpha)
+    # The error is flat around its least, to which the grid is 0.05 wide.
+    self.assertLess(abs(half_period - best.x), 0.08)
+    beta = num_clients / 6 / modulus**2
+    left = best.x * stats.norm.pdf(best.x) * (1 - 4 * best.x**2 * beta)
+    right = beta + 2 * stats.norm.sf(best.x)
+    np.testing.assert_allclose(left, right, rtol=1e-3)
+
+  @parameterized.product(rounding=(_STOCHASTIC, _DITHER), num_clients=(1, 10))
+  def test_automatic_is_never_worse_than_a_fixed_alpha(
+    self, rounding, num_clients
+  ):
+    for modulus in (16, 64, 256, 4096):
+      options = dict(
+        num_clients=num_clients, modulus=modulus, rounding=rounding
+      )
+      best = planning.predicted_nmse(size_uncertainty=0.0, **options)
+      for alpha in (1e-2, 1e-3, 1e-4, 1e-6):
+        other = planning.predicted_nmse(wrap_probability=alpha, **options)
+        self.assertLess(best, other * 1.001)
+
+  def test_uncertainty_widens_the_period_and_costs(self):
+    options = dict(num_clients=10, modulus=256)
+    uncertainties = (0.0, 0.1, 0.5, 2.0)
+    alphas = [
+      planning.optimal_wrap_probability(size_uncertainty=u, **options)
+      for u in uncertainties
+    ]
+    errors = [
+      planning.predicted_nmse(size_uncertainty=u, **options)
+      for u in uncertainties
+    ]
+    self.assertEqual(alphas, sorted(alphas, reverse=True))
+    self.assertEqual(errors, sorted(errors))
+
+  def test_a_margin_of_a_tenth_costs_little_where_none_is_needed(self):
+    known, uncertain = (operating_point.normal_nodes(u) for u in (0.0, 0.1))
+    options = (_float64(10.0), 256, _STOCHASTIC, _POSTERIOR)
+    best, found = (
+      operating_point.expected_nmse(
+        operating_point.best_operating_point(*options, *nodes),
+        options[0],
+        *options[2:],
+        *known,
+      )
+      for nodes in (known, uncertain)
+    )
+    self.assertBetween(float(found), float(best), 1.15 * float(best))
+
+  @parameterized.product(
+    rounding=(_STOCHASTIC, _DITHER), decoding=(_POSTERIOR, _CENTRED)
+  )
+  def test_is_the_mean_error_over_the_sizes(self, rounding, decoding):
+    modulus, clients, uncertainty = 256, 10, 0.4
+    nodes = operating_point.normal_nodes(uncertainty)
+    point = operating_point.best_operating_point(
+      _float64(10.0), modulus, rounding, decoding, *nodes
+    )
+    found = operating_point.expected_nmse(
+      point, _float64(10.0), rounding, decoding, *nodes
+    )
+    moves = np.linspace(-6, 6, 241)
+    weights = stats.norm.pdf(moves) / np.sum(stats.norm.pdf(moves))
+    expected = reference.expected_error(
+      float(point.bin_per_stddev),
+      num_clients=clients,
+      modulus=modulus,
+      sizes=np.exp(uncertainty * moves),
+      weights=weights,
+      is_dither=rounding is _DITHER,
+      is_centred=decoding is _CENTRED,
+    )
+    # Nine nodes of a function that is steep on one side.
+    np.testing.assert_allclose(float(found), expected, rtol=0.05)
+
+  @parameterized.product(modulus=(2, 3, 4, 7, 2**30), num_clients=(1, 10**6))
+  def test_extremes_are_finite(self, modulus, num_clients):
+    for rounding in modes.Rounding:
+      for decoding in modes.Decoding:
+        options = dict(
+          num_clients=num_clients,
+          modulus=modulus,
+          rounding=rounding,
+          decoding=decoding,
+        )
+        for alpha in (None, 1e-9, 0.999):
+          error = planning.predicted_nmse(wrap_probability=alpha, **options)
+          self.assertTrue(math.isfinite(error))
+          self.assertGreater(error, 0.0)
+          if decoding is _POSTERIOR:
+            self.assertLess(error, 1 + 1e-9)
+        alpha = planning.optimal_wrap_probability(**options)
+        self.assertBetween(alpha, 0.0, 1.0)
+
+
+class BoundTest(parameterized.TestCase):
+  @parameterized.parameters((_STOCHASTIC, 2.1), (_DITHER, 1.7))
+  def test_bits_above_the_lattice_bound_at_256_and_10(self, rounding, limit):
+    # The bound is that of a sum whose size is known.
+    error = planning.predicted_nmse(
+      num_clients=10, modulus=256, rounding=rounding, size_uncertainty=0.0
+    )
+    self.assertLess(reference.lattice_bound_bits(error, 10, 256), limit)
+
+  def test_bits_above_the_lattice_bound_up_to_65536(self):
+    for bits in range(2, 17):
+      for num_clients in (1, 10, 100, 1000):
+        error = planning.predicted_nmse(
+          num_clients=num_clients, modulus=2**bits
+        )
+        above = reference.lattice_bound_bits(error, num_clients, 2**bits)
+        self.assertLess(above, 2.9)
+
+  def test_rule_of_thumb_half_a_bit_per_doubling(self):
+    for num_clients in (4, 64, 1024):
+      error = planning.predicted_nmse(num_clients=num_clients, modulus=2**14)
+      more = planning.predicted_nmse(num_clients=4 * num_clients, modulus=2**15)
+      np.testing.assert_allclose(more, error, rtol=0.1)
+
+
+if __name__ == '__main__':
+  absltest.main()

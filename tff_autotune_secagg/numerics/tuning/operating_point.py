@@ -1,0 +1,281 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The error of a round at a bin size, and the bin size of least error.
+
+Notation, per coordinate of the rotated sum: signal variance sigma^2, n clients,
+modulus k, bin size b, period W = k b, rounding variance n v b^2, observed
+variance sigma_tot^2 = sigma^2 + n v b^2 and half period in observed standard
+deviations r = (W / 2) / sigma_tot. The wrap probability is alpha = 2 Q(r) with
+the normal tail Q. NMSE is the squared norm of the error over the squared norm
+of the true sum.
+
+With the noise share f = n v b^2 / sigma_tot^2, the error is::
+
+    posterior mean:  f + (1 - f) A(r),     A = E var(u | u mod W) / sigma_tot^2
+    centred:         (f + B(r)) / (1 - f), B = 4 r^2 sum_j (2j-1) 2 Q((2j-1) r)
+
+for a normal u of standard deviation sigma_tot. Both hold exactly for rounding
+errors that are uncorrelated with the signal, as far as the sum of them is
+normal.
+"""
+
+import functools
+import math
+from typing import NamedTuple, Optional, Tuple
+
+import numpy as np
+from scipy import special
+import tensorflow as tf
+
+from tff_autotune_secagg import _checks
+from tff_autotune_secagg.numerics import bisection
+from tff_autotune_secagg.numerics.rounding import dither
+from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.rounding import rounding_noise
+
+# What is planned with: the standard deviation of what is not known of the next
+# round's ln sigma. Trainings of even clients have 0.03 to 0.17, of uneven ones
+# 0.4.
+DEFAULT_SIZE_UNCERTAINTY = 0.1
+
+_TABLE_STEP = 0.05
+_TABLE_MAX = 12.0
+# The search for the best bin size: from half a period of 0.5 sigma, which is
+# nearly uniform, to 400, which uncertain sizes may need; in steps of 10 %, then
+# of 0.7 % between the neighbours of the best.
+_HALF_PERIODS = (0.5, 400.0)
+_COARSE_CANDIDATES = 65
+_FINE_CANDIDATES = 31
+
+
+@functools.lru_cache(maxsize=None)
+def _wrap_error_table(decoding: modes.Decoding) -> np.ndarray:
+  """Returns ln of A or B at r = step, 2 step, ..., by quadrature or series."""
+  half_periods = np.arange(1, round(_TABLE_MAX / _TABLE_STEP) + 1) * _TABLE_STEP
+  if decoding is modes.Decoding.CENTRED:
+    odd = np.arange(1, 801, 2)
+    tails = odd * special.erfc(np.outer(half_periods, odd) / math.sqrt(2))
+    return np.log(4 * half_periods**2 * tails.sum(axis=1))
+  errors = []
+  for half_period in half_periods:
+    stddev_periods = 0.5 / half_period
+    candidates = int(8 * stddev_periods) + 3
+    x = np.linspace(-0.5, 0.5, 801)
+    u = x[:, np.newaxis] + np.arange(-candidates, candidates + 1)
+    density = np.exp(-0.5 * (u / stddev_periods) ** 2)
+    density /= stddev_periods * math.sqrt(2 * np.pi)
+    mean = (u * density).sum(1) / density.sum(1)
+    variance = ((u - mean[:, np.newaxis]) ** 2 * density).sum(1)
+    errors.append(np.trapz(variance, x) / stddev_periods**2)
+  return np.log(errors)
+
+
+def wrap_error(
+  half_period_stddevs: tf.Tensor, decoding: modes.Decoding
+) -> tf.Tensor:
+  """Returns A(r) or B(r) of this module's equations, float64, interpolated."""
+  values = _wrap_error_table(decoding)
+  table = tf.constant(values, tf.float64)
+  position = half_period_stddevs / _TABLE_STEP - 1.0
+  position = tf.clip_by_value(position, 0.0, len(values) - 1.001)
+  index = tf.cast(position, tf.int32)
+  low, high = tf.gather(table, index), tf.gather(table, index + 1)
+  return tf.exp(low + (high - low) * (position - tf.cast(index, tf.float64)))
+
+
+def nmse(
+  half_period_stddevs: tf.Tensor,
+  noise_share: tf.Tensor,
+  decoding: modes.Decoding,
+) -> tf.Tensor:
+  """Returns the error of a round with the given r and f, float64.
+
+  At most 1 for the posterior mean; unbounded for centred decoding.
+  """
+  wrap = wrap_error(half_period_stddevs, decoding)
+  if decoding is modes.Decoding.POSTERIOR_MEAN:
+    return noise_share + (1.0 - noise_share) * wrap
+  return (noise_share + wrap) / tf.maximum(1.0 - noise_share, 1e-12)
+
+
+class OperatingPoint(NamedTuple):
+  """One way to run a round: float64 tensors of equal shape.
+
+  Attributes:
+    half_period_stddevs: r, half the period in observed standard deviations.
+    bin_per_stddev: b / sigma, bin size in standard deviations of the true sum.
+    noise_share: f, the part of the observed variance that is rounding.
+  """
+
+  half_period_stddevs: tf.Tensor
+  bin_per_stddev: tf.Tensor
+  noise_share: tf.Tensor
+
+
+def operating_point(
+  half_period_stddevs: tf.Tensor,
+  num_clients: tf.Tensor,
+  modulus: int,
+  rounding: modes.Rounding,
+) -> OperatingPoint:
+  """Finds the bin size of half a period of r observed standard deviations.
+
+  Solves (k b / 2 r)^2 = sigma^2 + n b^2 v(sigma / (sqrt(n) b)) for b / sigma.
+  With v constant this is b = 2 r sigma / sqrt(k^2 - 4 r^2 n v).
+
+  Args:
+    half_period_stddevs: float64 tensor, r.
+    num_clients: float64 scalar n.
+    modulus: Python int k.
+    rounding: the clients' mode. For dither, only bins of at most two standard
+      deviations of a client are looked at; r out of reach there gets the
+      largest of them.
+
+  Returns:
+    An `OperatingPoint` with the half period that was asked for, or reached.
+  """
+  low = tf.math.log(2.0 * half_period_stddevs / modulus)
+  high = _at_most_largest(low + 30.0, num_clients, rounding)
+
+  def is_short(log_bin):
+    found = _at_bin_size(tf.exp(log_bin), num_clients, modulus, rounding)
+    return found.half_period_stddevs < half_period_stddevs
+
+  log_bin = bisection.bisect(is_short, low, high)
+  return _at_bin_size(tf.exp(log_bin), num_clients, modulus, rounding)
+
+
+def _at_bin_size(bin_per_stddev, num_clients, modulus, rounding):
+  """Returns the `OperatingPoint` of bin sizes in units of sigma."""
+  squared_bin = num_clients * tf.square(bin_per_stddev)
+  noise = squared_bin * rounding_noise.decoded_variance(
+    tf.math.rsqrt(squared_bin), num_clients, rounding
+  )
+  observed = 1.0 + noise
+  return OperatingPoint(
+    half_period_stddevs=modulus * bin_per_stddev / 2 / tf.sqrt(observed),
+    bin_per_stddev=bin_per_stddev,
+    noise_share=noise / observed,
+  )
+
+
+def _at_most_largest(log_bins, num_clients, rounding):
+  """Returns ln of bins in units of sigma, or of the largest to look at."""
+  if rounding is modes.Rounding.STOCHASTIC:
+    return log_bins
+  largest = -math.log(dither.MIN_CLIENT_STDDEV_BINS)
+  return tf.minimum(log_bins, largest - 0.5 * tf.math.log(num_clients))
+
+
+def normal_nodes(size_uncertainty: float) -> Tuple[tf.Tensor, tf.Tensor]:
+  """Returns nodes and weights [9] of ln(sigma' / sigma), taken as normal."""
+  nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+  log_sizes = tf.constant(size_uncertainty * nodes, tf.float64)
+  return log_sizes, tf.constant(weights / weights.sum(), tf.float64)
+
+
+def expected_nmse(
+  point: OperatingPoint,
+  num_clients: tf.Tensor,
+  rounding: modes.Rounding,
+  decoding: modes.Decoding,
+  log_sizes: tf.Tensor,
+  weights: tf.Tensor,
+) -> tf.Tensor:
+  """Returns the mean error of a bin size over sizes of the sum.
+
+  Args:
+    point: of any shape [...], the bin size relative to a sigma.
+    num_clients: float64 scalar.
+    rounding: the clients' mode.
+    decoding: the server's mode.
+    log_sizes: float64 [nodes], ln of the sum's size relative to that sigma.
+    weights: float64 [nodes], their probabilities.
+
+  Returns:
+    float64 [...], the NMSE, relative to the size that each node has.
+  """
+  errors = _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes)
+  return tf.reduce_sum(errors * weights, axis=-1)
+
+
+def _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes):
+  """Returns the errors of `expected_nmse` at each node, [..., nodes]."""
+  b = point.bin_per_stddev[..., tf.newaxis] * tf.sqrt(num_clients)
+  size = tf.exp(log_sizes)
+  variance = rounding_noise.decoded_variance(size / b, num_clients, rounding)
+  noise = tf.square(b) * variance
+  observed = tf.square(size) + noise
+  half_period = point.half_period_stddevs[..., tf.newaxis]
+  half_period /= tf.sqrt(observed * (1.0 - point.noise_share[..., tf.newaxis]))
+  return nmse(half_period, noise / observed, decoding)
+
+
+def best_operating_point(
+  num_clients: tf.Tensor,
+  modulus: int,
+  rounding: modes.Rounding,
+  decoding: modes.Decoding,
+  log_sizes: tf.Tensor,
+  weights: tf.Tensor,
+) -> OperatingPoint:
+  """Returns the `OperatingPoint` of least expected error.
+
+  No error counts for more than the 1 of a round that is dropped.
+
+  Args:
+    num_clients: float64 scalar of at least 1.
+    modulus: Python int.
+    rounding: the clients' mode.
+    decoding: the server's mode.
+    log_sizes: float64 [nodes], ln of sizes in units of the sigma that
+      `bin_per_stddev` is relative to.
+    weights: float64 [nodes], their probabilities.
+
+  Returns:
+    Scalars.
+  """
+
+  def best_of(log_bins):
+    candidates = _at_bin_size(tf.exp(log_bins), num_clients, modulus, rounding)
+    errors = _nmse_of_sizes(
+      candidates, num_clients, rounding, decoding, log_sizes
+    )
+    # Those of centred decoding have no bound, and sizes that hardly occur would
+    # decide; beyond the cap they decide only between bins that all lose.
+    capped = tf.minimum(errors, 1.0) + 1e-9 * errors
+    return candidates, tf.argmin(tf.linalg.matvec(capped, weights))
+
+  ends = tf.math.log(2.0 * tf.constant(_HALF_PERIODS, tf.float64) / modulus)
+  low, high = tf.unstack(_at_most_largest(ends, num_clients, rounding))
+  step = (high - low) / (_COARSE_CANDIDATES - 1)
+  log_bins = low + step * np.arange(_COARSE_CANDIDATES)
+  _, index = best_of(log_bins)
+  fine = step * np.linspace(-1.0, 1.0, _FINE_CANDIDATES)
+  near = tf.clip_by_value(log_bins[index] + fine, low, log_bins[-1])
+  candidates, index = best_of(near)
+  return OperatingPoint(*(part[index] for part in candidates))
+
+
+def paper_operating_point(
+  wrap_probability: float,
+  num_clients: tf.Tensor,
+  modulus: int,
+  rounding: modes.Rounding,
+) -> OperatingPoint:
+  """Returns the fixed point of the paper's rule b = 2 z sigma_tot / (k - 1)."""
+  half_period = normal_quantile(wrap_probability) * modulus / (modulus - 1)
+  half_period = tf.convert_to_tensor(half_period, tf.float64)
+  return operating_point(half_period, num_clients, modulus, rounding)
+
+
+def normal_quantile(wrap_probability: float) -> float:
+  """Returns the r at which a normal leaves [-r, r] with this probability."""
+  # Half the smallest of floats is 0, whose r is infinite.
+  return float(-special.ndtri(max(wrap_probability / 2, 1e-300)))
+
+
+def check_wrap_probability(wrap_probability: Optional[float]) -> None:
+  """Raises unless the wrap probability is None or in (0, 1)."""
+  if wrap_probability is not None:
+    _checks.check_float('wrap_probability', wrap_probability, above=0, below=1)
