@@ -89,7 +89,7 @@ def optimal_wrap_probability(
   num_clients: int,
   modulus: int,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
-  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+  decoding: modes.Decoding = modes.Decoding.UNBIASED,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
   drift: Optional[float] = None,
 ) -> float:
@@ -126,7 +126,7 @@ def predicted_nmse(
   modulus: int,
   wrap_probability: Optional[float] = None,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
-  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+  decoding: modes.Decoding = modes.Decoding.UNBIASED,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
   drift: Optional[float] = None,
 ) -> float:
@@ -166,7 +166,7 @@ def plan_modulus(
   *,
   wrap_probability: Optional[float] = None,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
-  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+  decoding: modes.Decoding = modes.Decoding.UNBIASED,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
   drift: Optional[float] = None,
 ) -> int:

@@ -60,7 +60,7 @@ class SumSimulation:
     dim: int,
     wrap_probability: Optional[float] = None,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
-    decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+    decoding: modes.Decoding = modes.Decoding.UNBIASED,
     num_rotations: int = 0,
     dtype: tf.DType = tf.float32,
     seed: int = 0,

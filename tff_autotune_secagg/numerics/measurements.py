@@ -10,9 +10,7 @@ import tensorflow as tf
 from tff_autotune_secagg.numerics.reading import fitting
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.reading import wrapped_normal
-from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.rounding import quantization
-from tff_autotune_secagg.numerics.tuning import operating_point
 from tff_autotune_secagg.numerics.tuning import tuners
 
 
@@ -24,6 +22,7 @@ class FinishedRound(NamedTuple):
     tuner_state: state of the tuner before the round.
     bin_sizes: float64 [NUM_STRIPES], those of the round.
     fitted: the fit of its sum.
+    predicted_nmse: float64 scalar, of `decoding.Decoder`.
     contributing: int32 scalar, clients whose update is not 0.
     rejected: int32 scalar, clients whose update is not finite.
     num_coordinates: Python int, coordinates on the wire.
@@ -34,6 +33,7 @@ class FinishedRound(NamedTuple):
   tuner_state: collections.OrderedDict
   bin_sizes: tf.Tensor
   fitted: fitting.WrappedNormalFit
+  predicted_nmse: tf.Tensor
   contributing: tf.Tensor
   rejected: tf.Tensor
   num_coordinates: int
@@ -87,41 +87,18 @@ def fitted_wrap_probability(finished: FinishedRound) -> tf.Tensor:
 
   float64 in [0, 1], mean of the stripes; 1 for a blind round.
   """
-  half_period, _ = _half_period_stddevs(finished)
+  observed = tf.maximum(finished.fitted.observed_stddev, 1e-300)
+  half_period = finished.tuner.modulus * finished.bin_sizes / 2 / observed
   mean = tf.reduce_mean(2.0 * wrapped_normal.normal_tail(half_period))
   return tf.where(finished.fitted.is_blind, tf.ones_like(mean), mean)
 
 
 def round_nmse(finished: FinishedRound) -> tf.Tensor:
-  """Returns the error predicted for a finished round, mean of the stripes.
+  """Returns the error expected of a finished round, float64.
 
-  float64; 0 for a round without clients; 1 for a blind round, for one whose
-  residues are all 0 although clients had something to send, and for one whose
-  residues are explained by rounding alone: nothing is known of their sums.
+  0 for a round without clients; 1 for a blind round, for one whose residues are
+  all 0 although clients had something to send, and for one whose residues are
+  explained by rounding alone: nothing is known of their sums.
   """
-  fitted, tuner = finished.fitted, finished.tuner
-  half_period, observed = _half_period_stddevs(finished)
-  share = 1.0 - tf.square(fitted.sum_stddev / observed)
-
-  def error_of(decoding):
-    return tf.reduce_mean(operating_point.nmse(half_period, share, decoding))
-
-  error = error_of(tuner.decoding)
-  is_centred = tuner.decoding is modes.Decoding.CENTRED
-  if is_centred and not tuner.centres_lost_rounds:
-    # As `RoundCodec` decodes calibrations.
-    error = tf.where(
-      stripes.is_ladder(finished.bin_sizes),
-      error_of(modes.Decoding.POSTERIOR_MEAN),
-      error,
-    )
-  is_lost = tf.logical_or(fitted.is_blind, tf.equal(fitted.sum_stddev, 0.0))
-  error = tf.where(is_lost, tf.ones_like(error), error)
+  error = finished.predicted_nmse
   return tf.where(finished.num_clients > 0.0, error, tf.zeros_like(error))
-
-
-def _half_period_stddevs(finished):
-  """Returns r of each stripe, and the standard deviations it is a ratio to."""
-  observed = tf.maximum(finished.fitted.observed_stddev, 1e-300)
-  modulus = finished.tuner.modulus
-  return modulus * finished.bin_sizes / 2 / observed, observed

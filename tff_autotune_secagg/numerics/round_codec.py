@@ -136,8 +136,15 @@ class RoundCodec:
     fitted = fitting.fit(
       sample, modulus=self._tuner.modulus, rounding=self._tuner.rounding
     )
+    decoder = decoding.Decoder(
+      fitted,
+      bin_sizes,
+      modulus=self._tuner.modulus,
+      decoding=self._tuner.decoding,
+      centres_lost_rounds=self._tuner.centres_lost_rounds,
+    )
     leaves = [
-      self._decode_leaf(bins, spec, bin_sizes, fitted)
+      self._decode_leaf(bins, spec, decoder)
       for bins, spec in zip(leaf_bins, self._specs)
     ]
     next_state = self._tuner.next_state(tuner_state, fitted, num_clients)
@@ -146,6 +153,7 @@ class RoundCodec:
       tuner_state=tuner_state,
       bin_sizes=bin_sizes,
       fitted=fitted,
+      predicted_nmse=decoder.nmse,
       contributing=counts['contributing'],
       rejected=counts['rejected'],
       num_coordinates=sum(s.shape.num_elements() for s in self._specs),
@@ -194,27 +202,12 @@ class RoundCodec:
     shape = tf.TensorShape([spec.shape.num_elements()])
     return stripes.to_stripes(stripes.from_stripes(bins, shape))
 
-  def _decode_leaf(self, bins, spec, bin_sizes, fitted):
+  def _decode_leaf(self, bins, spec, decoder):
     """Returns one leaf of the sum in its own dtype."""
     if bins is None:
       return tf.zeros(spec.shape, spec.dtype)
-
-    def posterior_mean():
-      return decoding.posterior_mean(
-        bins, bin_sizes, fitted, modulus=self._tuner.modulus
-      )
-
-    def centred():
-      return decoding.centred(bins, bin_sizes)
-
-    if self._tuner.decoding is modes.Decoding.POSTERIOR_MEAN:
-      decoded = posterior_mean()
-    elif self._tuner.centres_lost_rounds:
-      decoded = centred()
-    else:
-      lost = tf.logical_or(stripes.is_ladder(bin_sizes), fitted.is_blind)
-      decoded = tf.cond(lost, posterior_mean, centred)
-    return tf.cast(stripes.from_stripes(decoded, spec.shape), spec.dtype)
+    decoded = stripes.from_stripes(decoder.decode(bins), spec.shape)
+    return tf.cast(decoded, spec.dtype)
 
 
 def _is_finite_and_is_zero(leaves):

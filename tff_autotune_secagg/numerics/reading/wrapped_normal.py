@@ -78,6 +78,27 @@ def mean_cosine(periods: tf.Tensor) -> tf.Tensor:
   return tf.exp(-2.0 * math.pi**2 * tf.square(periods))
 
 
+def log_variance_information(
+  cosine: tf.Tensor, num_coordinates: tf.Tensor
+) -> tf.Tensor:
+  """Returns the Fisher information of a mean cosine about ln(stddev^2).
+
+  With C = exp(-2 pi^2 p^2) at p periods, var(C) = (1 - C^2)^2 / 2N for a
+  wrapped normal and d C / d ln p^2 = C ln C.
+
+  Args:
+    cosine: float64 tensor C, as of `mean_cosine`.
+    num_coordinates: float64 tensor N, broadcastable.
+
+  Returns:
+    float64 tensor; N / 2, its limit, for standard deviations near 0.
+  """
+  # The bounds keep (C ln C)^2 / (1 - C^2)^2 at its limit, 1/4, without 0 / 0.
+  cosine = tf.clip_by_value(cosine, 1e-300, 1.0 - 1e-9)
+  slope = tf.square(cosine * tf.math.log(cosine))
+  return 2.0 * num_coordinates * slope / tf.square(1.0 - tf.square(cosine))
+
+
 def fewest_coordinates(modulus: int) -> int:
   """Returns from how many coordinates on any sum `is_readable`: 13, or 26."""
   return math.floor(BLIND_Z**2 / _precision(modulus)) + 1

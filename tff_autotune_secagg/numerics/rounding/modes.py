@@ -29,11 +29,18 @@ class Decoding(enum.Enum):
   """How the server reads a residue of the sum.
 
   Attributes:
-    POSTERIOR_MEAN: the mean of the true sum given its residue and the fitted
-      normal; never worse than dropping the round.
+    UNBIASED: the mean of the true sum given its residue and the fitted normal,
+      divided by what that shrinks. Over the rotations the result has the true
+      sum for its mean, wherever that is possible with an error no larger than
+      that of a dropped round; elsewhere it is shrunk until it is. What a
+      training wants: a smaller step is what few bits would cost it.
+    POSTERIOR_MEAN: the same, shrunk: the least error that a single sum can
+      have, and a sum that is shorter than the true one by about that error.
     CENTRED: the representative nearest to 0 times the bin size, as in the
-      paper: unbiased where nothing wraps.
+      paper: unbiased where nothing wraps, of any error where the bin size does
+      not fit.
   """
 
+  UNBIASED = 'unbiased'
   POSTERIOR_MEAN = 'posterior_mean'
   CENTRED = 'centred'

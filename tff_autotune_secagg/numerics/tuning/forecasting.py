@@ -6,15 +6,29 @@ The size is x = ln(standard deviation of a coordinate of the sum). In federated
 training it is a slowly moving level plus fresh noise in each round, from the
 clients that happened to come: the local-level model (West and Harrison 1997,
 chapter 2), whose best forecast is exponential smoothing, m <- m + g (x - m),
-with a gain g that depends on the two variances (Muth 1960). Neither is known,
-so three gains run side by side:
+with a gain g that depends on the two variances (Muth 1960). A sum of n clients
+is n^c times as large as that of a client of the mean size, with c = 1/2 for
+independent clients and 1 for clients that agree; where the server divides by
+weights that clients choose, c may be anything down to 0. So the level is that
+of x - c ln n.
+
+Neither g nor c is known, so nine forecasters run side by side, three gains
+times three exponents:
 
 - each learns the scale of its one-step errors, with forgetting and with the
   weights of a t-distribution, which bound what a single error can teach (Lange,
   Little and Taylor 1989, JASA 84);
 - each is weighted by the discounted product of the densities that it gave to
-  what came;
-- the forecast is the mixture of their predictive t-distributions.
+  what came.
+
+How many clients will come is not known either. The next cohort is taken for one
+of the last twelve. If cohorts are drawn afresh in each round, each of the
+twelve is as likely as the others; if they change for good, the last one counts.
+The ratio of von Neumann (1941, Annals of Mathematical Statistics 12), the mean
+squared difference of successive ln n over twice their variance, is near 1 for
+the first and small for the second.
+
+The forecast is the mixture of the t-distributions that all of this gives.
 
 A surprise is an error far beyond the scales. A first one is taken for a jump:
 all levels move to it, so that the next round is forecast well, and no scale
@@ -25,12 +39,31 @@ All of it is a function of past decoded sums: nothing new leaves a client.
 
 import collections
 import math
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from tff_autotune_secagg.numerics.tuning import local_level
+# The forecasters: gain and exponent of each.
+_GAINS, _EXPONENTS = (
+  part.reshape(-1)
+  for part in np.meshgrid([1.0, 0.5, 0.25], [0.0, 0.5, 1.0], indexing='ij')
+)
+NUM_FORECASTERS = len(_GAINS)
+# Cohorts that are remembered.
+NUM_COHORTS = 12
+
+# Squared errors are remembered over ten rounds, densities over twenty.
+_ERROR_MEMORY = 0.9
+_WEIGHT_MEMORY = 0.95
+# Weights and floor make the variance of normal errors too small by this factor.
+_CONSISTENCY = 1.2
+# What is assumed before the first error, and forgotten: errors of e^0.2.
+_PRIOR_STDDEV = 0.2
+_PRIOR_COUNT = 3.0
+# What is never forgotten: three errors of e^0.04, which keep scales from 0.
+_FLOOR_STDDEV = 0.04
+_FLOOR_COUNT = 3.0
 
 _SURPRISE_STDDEVS = 4.0
 _SURPRISE_LOG = 2.0
@@ -51,7 +84,8 @@ _MAX_LOG_SIZE = 700.0
 # Before anything is known: the thirteen decades of the ladder.
 _UNKNOWN_STDDEV = 30.0
 
-_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+# Each t-distribution is taken as a normal of its variance, at five nodes.
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
 
@@ -59,8 +93,8 @@ class Forecast(NamedTuple):
   """A predictive distribution of ln(sum_stddev), as a discrete mixture.
 
   Attributes:
-    log_sizes: float64 [45], nodes.
-    weights: float64 [45], their probabilities.
+    log_sizes: float64 [540], nodes.
+    weights: float64 [540], their probabilities.
     mean: float64 scalar, of the mixture; 0 before anything is known.
     stddev: float64 scalar, of the mixture; 30 before anything is known.
   """
@@ -95,47 +129,45 @@ class Observation(NamedTuple):
 
 
 def initial_state() -> collections.OrderedDict:
-  """Returns the state before the first round, thirteen float64 numbers.
+  """Returns the state before the first round, 42 float64 numbers.
 
-  `level` [3], a forecast of ln(sum_stddev) for each gain; `squared_errors` [3],
-  their discounted sum; `num_errors`, how many they are, 0 before anything is
-  known; `log_weights` [3], of the gains; `num_clients`, of the last round;
+  For each forecaster: `level` [9], ln of the size without its part of the
+  cohort; `squared_errors` [9], their discounted sum; `log_weights` [9]. For
+  all: `num_errors`, how many errors they are, 0 before anything is known;
   `surprises`, their discounted count; `missed`, how far above the forecast
-  (below, if negative) an unreadable sum was that has not been explained yet.
+  (below, if negative) an unreadable sum was that has not been explained yet;
+  `cohorts` [12], the clients of the last rounds that taught something, newest
+  first, 0 where there were fewer.
   """
   zero = tf.zeros([], tf.float64)
-  zeros = tf.zeros([len(local_level.GAINS)], tf.float64)
+  zeros = tf.zeros([NUM_FORECASTERS], tf.float64)
   return collections.OrderedDict(
     level=zeros,
     squared_errors=zeros,
     num_errors=zero,
     log_weights=zeros,
-    num_clients=zero,
     surprises=zero,
     missed=zero,
+    cohorts=tf.zeros([NUM_COHORTS], tf.float64),
   )
 
 
-def forecast(
-  state: collections.OrderedDict, num_clients: Optional[tf.Tensor] = None
-) -> Forecast:
+def forecast(state: collections.OrderedDict) -> Forecast:
   """Returns the predictive distribution of the coming round's size.
-
-  Each t-distribution is taken as a normal of its variance, at fifteen nodes.
 
   Args:
     state: of `initial_state` or `update`.
-    num_clients: float64 scalar, clients of the coming round if they are known;
-      those of the last round otherwise.
   """
-  added = tf.zeros([], tf.float64)
-  if num_clients is not None:
-    state, added = local_level.change_cohort(state, num_clients)
-  degrees = local_level.degrees(state)
-  variance = local_level.variances(state) * degrees / (degrees - 2.0) + added
-  deviations = tf.sqrt(variance)[:, tf.newaxis] * _NODES
-  log_sizes = tf.reshape(state['level'][:, tf.newaxis] + deviations, [-1])
-  weights = tf.nn.softmax(state['log_weights'])[:, tf.newaxis] * _NODE_WEIGHTS
+  log_cohorts, cohort_weights = _next_cohort(state)
+  # [forecasters, cohorts, nodes]
+  means = state['level'][:, tf.newaxis] + _EXPONENTS[:, np.newaxis] * (
+    log_cohorts
+  )
+  stddevs = tf.sqrt(_variances(state) * _degrees(state) / (_degrees(state) - 2))
+  deviations = stddevs[:, tf.newaxis, tf.newaxis] * _NODES
+  log_sizes = tf.reshape(means[:, :, tf.newaxis] + deviations, [-1])
+  weights = tf.nn.softmax(state['log_weights'])[:, tf.newaxis, tf.newaxis]
+  weights = weights * cohort_weights[:, tf.newaxis] * _NODE_WEIGHTS
   weights = tf.reshape(weights, [-1])
   mean = tf.reduce_sum(weights * log_sizes)
   variance = tf.reduce_sum(weights * tf.square(log_sizes - mean))
@@ -158,9 +190,6 @@ def update(
     surprise, it waits for the next readable round. A size that has stayed out
     there, surprise or not, was a jump. One that came back is forgotten, unless
     it has happened twice before within some ten rounds: then it is learned.
-  - A cohort of n' clients after one of n moves the expected size by the middle
-    of ln(n' / n) / 2 (independent clients) and ln(n' / n) (equal ones), and
-    what that leaves open is not learned as noise.
 
   Args:
     state: of `initial_state` or `update`.
@@ -177,21 +206,103 @@ def update(
     tf.math.is_finite(observed + observation.log_size_stddev),
   )
   observed = tf.clip_by_value(observed, -_MAX_LOG_SIZE, _MAX_LOG_SIZE)
+  clients = tf.maximum(observation.num_clients, 1.0)
+  # What each forecaster is to explain: the size without its cohort's part.
+  sizes = observed - _EXPONENTS * tf.math.log(clients)
   error_variance = tf.square(observation.log_size_stddev)
-  moved, added = local_level.change_cohort(state, observation.num_clients)
   after = _select(
     readable,
-    _after_readable(moved, observed, error_variance, added),
-    _after_unreadable(moved, observed, observation.is_above, added),
+    _after_readable(state, sizes, error_variance),
+    _after_unreadable(state, sizes, observation.is_above),
   )
-  first = _select(readable, local_level.jump(moved, observed), moved)
-  after = _select(moved['num_errors'] > 0.0, after, first)
+  first = _select(readable, _jump(state, sizes), state)
+  after = _select(state['num_errors'] > 0.0, after, first)
+  cohorts = tf.concat([[clients], state['cohorts'][:-1]], axis=0)
+  after = collections.OrderedDict(after, cohorts=cohorts)
   return _select(is_usable, after, state)
+
+
+def _next_cohort(state):
+  """Returns ln of the cohorts that may come, and their probabilities, [12]."""
+  cohorts = state['cohorts']
+  is_filled = tf.cast(cohorts > 0.0, tf.float64)
+  num_filled = tf.maximum(tf.reduce_sum(is_filled), 1.0)
+  logs = tf.math.log(tf.maximum(cohorts, 1.0))
+  mean = tf.reduce_sum(is_filled * logs) / num_filled
+  num_others = tf.maximum(num_filled - 1.0, 1.0)
+  variance = tf.reduce_sum(is_filled * tf.square(logs - mean)) / num_others
+  steps = is_filled[1:] * tf.square(logs[1:] - logs[:-1])
+  mean_square_step = tf.reduce_sum(steps) / num_others
+  # Of rounding alone: equal cohorts are no spread.
+  is_spread = variance > 1e-12
+  ratio = mean_square_step / tf.where(is_spread, 2.0 * variance, 1.0)
+  afresh = tf.where(is_spread, tf.minimum(ratio, 1.0), 0.0)
+  newest = tf.one_hot(0, NUM_COHORTS, dtype=tf.float64)
+  weights = afresh * is_filled / num_filled + (1.0 - afresh) * newest
+  return logs, weights
+
+
+def _degrees(state):
+  """Degrees of freedom of the t-distributions, scalar, at least 3."""
+  return state['num_errors'] + _FLOOR_COUNT
+
+
+def _variances(state):
+  """Squared scales of one-step errors, [9]."""
+  floor = _FLOOR_COUNT * _FLOOR_STDDEV**2
+  return (state['squared_errors'] + floor) / _degrees(state)
+
+
+def _mean(state, values):
+  """Mean of the forecasters' values by their weights, scalar."""
+  return tf.reduce_sum(tf.nn.softmax(state['log_weights']) * values)
+
+
+def _jump(state, sizes):
+  """Returns the state with all levels at a size; nothing is learned from it."""
+  prior = _PRIOR_COUNT * tf.maximum(_variances(state), _PRIOR_STDDEV**2)
+  return collections.OrderedDict(
+    state,
+    level=sizes,
+    squared_errors=prior,
+    num_errors=tf.constant(_PRIOR_COUNT, tf.float64),
+  )
+
+
+def _learn(state, sizes, error_variance, is_noise):
+  """Returns the state after an ordinary observation.
+
+  Errors of the variance `error_variance` are the observation's own. With
+  `is_noise` far errors teach in full.
+  """
+  error = sizes - state['level']
+  variance = _variances(state)
+  total = variance + error_variance
+  num_degrees = _degrees(state)
+  squares = tf.square(error) / total
+  # The weight of an observation in the fit of a t-distribution's scale.
+  weight = _CONSISTENCY * (num_degrees + 1.0) / (num_degrees + squares)
+  weight = tf.where(is_noise, tf.ones_like(weight), weight)
+  log_density = (
+    tf.math.lgamma((num_degrees + 1.0) / 2.0)
+    - tf.math.lgamma(num_degrees / 2.0)
+    - 0.5 * tf.math.log(math.pi * num_degrees * total)
+    - (num_degrees + 1.0) / 2.0 * tf.math.log1p(squares / num_degrees)
+  )
+  log_weights = _WEIGHT_MEMORY * state['log_weights'] + log_density
+  learned = weight * tf.square(error) * variance / total
+  return collections.OrderedDict(
+    state,
+    level=state['level'] + _GAINS * variance / total * error,
+    squared_errors=_ERROR_MEMORY * state['squared_errors'] + learned,
+    num_errors=_ERROR_MEMORY * state['num_errors'] + 1.0,
+    log_weights=log_weights - tf.reduce_max(log_weights),
+  )
 
 
 def _surprise_limit(state, variance):
   """How far an error must go, in ln, to be a surprise; scalar."""
-  scale = tf.sqrt(tf.reduce_max(local_level.variances(state)) + variance)
+  scale = tf.sqrt(tf.reduce_max(_variances(state)) + variance)
   limit = _SURPRISE_STDDEVS * scale
   return tf.clip_by_value(limit, _SURPRISE_LOG, _MAX_LEARNED_LOG)
 
@@ -203,13 +314,12 @@ def _select(condition, if_true, if_false):
   )
 
 
-def _after_readable(state, log_size, error_variance, level_variance):
+def _after_readable(state, sizes, error_variance):
   """Returns the state after a readable round that was not the first."""
   is_noise = state['surprises'] >= _REPEATED
-  errors = log_size - state['level']
+  errors = sizes - state['level']
   nearest = tf.gather(errors, tf.argmin(tf.abs(errors)))
-  limit = _surprise_limit(state, error_variance + level_variance)
-  is_surprise = tf.abs(nearest) > limit
+  is_surprise = tf.abs(nearest) > _surprise_limit(state, error_variance)
   missed = state['missed']
   distance = tf.abs(missed)
   least = tf.minimum(_STAYED * distance, distance - _BEYOND_REACH)
@@ -222,41 +332,37 @@ def _after_readable(state, log_size, error_variance, level_variance):
   zero = tf.zeros_like(missed)
   teaches = tf.logical_and(came_back, is_noise)
   teaches = tf.logical_and(teaches, distance < _MAX_LEARNED_LOG)
-  taught = local_level.learn(
-    state, local_level.mean(state) + missed, zero, zero, teaches
-  )
+  where_missed = sizes - _mean(state, errors) + missed
+  taught = _learn(state, where_missed, zero, teaches)
   state = _select(teaches, taught, state)
 
   is_jump = tf.logical_or(came_back, tf.logical_not(is_noise))
   is_jump = tf.logical_or(is_jump, tf.abs(nearest) > _MAX_LEARNED_LOG)
   is_jump = tf.logical_or(tf.logical_and(is_surprise, is_jump), is_step)
-  learned = local_level.learn(
-    state, log_size, error_variance, level_variance, is_noise
-  )
-  after = _select(is_jump, local_level.jump(state, log_size), learned)
+  learned = _learn(state, sizes, error_variance, is_noise)
+  after = _select(is_jump, _jump(state, sizes), learned)
   new = tf.where(came_back, zero + 2.0, tf.cast(is_surprise, tf.float64))
-  surprises = local_level.ERROR_MEMORY * state['surprises'] + new
+  surprises = _ERROR_MEMORY * state['surprises'] + new
   return collections.OrderedDict(after, surprises=surprises, missed=zero)
 
 
-def _after_unreadable(state, log_limit, is_above, level_variance):
+def _after_unreadable(state, sizes, is_above):
   """Returns the state after a round that was out of reach."""
-  side = tf.where(is_above, 1.0, -1.0)
-  side = tf.cast(side, tf.float64)
-  distance = side * (log_limit - local_level.mean(state)) + _BEYOND_REACH
-  is_surprise = distance > _surprise_limit(state, level_variance)
+  side = tf.cast(tf.where(is_above, 1.0, -1.0), tf.float64)
+  beyond = side * (sizes - state['level'])
+  distance = _mean(state, beyond) + _BEYOND_REACH
+  zero = tf.zeros_like(distance)
+  is_surprise = distance > _surprise_limit(state, zero)
   # Of several in a row the first counts: the forecast has not moved since. What
   # is no surprise, but far for scales that are wide, is noise and not kept.
   is_kept = tf.logical_or(is_surprise, tf.abs(distance) <= _SURPRISE_LOG)
-  missed = tf.where(is_kept, side * distance, tf.zeros_like(distance))
+  missed = tf.where(is_kept, side * distance, zero)
   missed = tf.where(tf.abs(state['missed']) > 0.0, state['missed'], missed)
   waiting = collections.OrderedDict(state, missed=missed)
-  errors = tf.maximum(side * (log_limit - state['level']), 0.0)
-  errors += tf.sqrt(local_level.variances(state))
+  errors = tf.maximum(beyond, 0.0) + tf.sqrt(_variances(state))
   widened = collections.OrderedDict(
     waiting,
-    squared_errors=local_level.ERROR_MEMORY * state['squared_errors']
-    + tf.square(errors),
-    num_errors=local_level.ERROR_MEMORY * state['num_errors'] + 1.0,
+    squared_errors=_ERROR_MEMORY * state['squared_errors'] + tf.square(errors),
+    num_errors=_ERROR_MEMORY * state['num_errors'] + 1.0,
   )
   return _select(is_surprise, waiting, widened)

@@ -6,11 +6,14 @@ from typing import NamedTuple, Optional
 
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics.reading import decoding_error
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.rounding import rounding_noise
 from tff_autotune_secagg.numerics.tuning import operating_point
 
-# Above this predicted error a modulus is called too small for its cohort.
+# Above this predicted error a modulus is called too small for its cohort. Of
+# the posterior mean, unless decoding is centred: where it is reached, an
+# unbiased sum is no better than a dropped one.
 MAX_PREDICTED_NMSE = 0.5
 
 
@@ -35,7 +38,8 @@ class ModulusProblems(NamedTuple):
   """Why a modulus may be too small for a cohort; scalar bool tensors.
 
   Attributes:
-    error: the predicted error exceeds `MAX_PREDICTED_NMSE`.
+    error: the predicted error exceeds `MAX_PREDICTED_NMSE`; with
+      `Decoding.UNBIASED` that of the posterior mean does.
     rule: the paper's rule has no fixed point.
     dither: k < 2 r sqrt(n), so that clients of equal size differ by about a bin
       or less. Half a bin is enough if they are independent; the rest is for
@@ -85,7 +89,9 @@ def find(
   if rounding is modes.Rounding.DITHER:
     reach = 2.0 * found.half_period_stddevs * tf.sqrt(clients)
     alike = tf.logical_and(clients >= 2.0, modulus < reach)
-  error = operating_point.nmse(
+  if decoding is modes.Decoding.UNBIASED:
+    decoding = modes.Decoding.POSTERIOR_MEAN
+  error = decoding_error.nmse(
     found.half_period_stddevs, found.noise_share, decoding
   )
   return ModulusProblems(error > MAX_PREDICTED_NMSE, rule, alike)

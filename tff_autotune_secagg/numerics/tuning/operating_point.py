@@ -8,18 +8,9 @@ variance sigma_tot^2 = sigma^2 + n v b^2 and half period in observed standard
 deviations r = (W / 2) / sigma_tot. The wrap probability is alpha = 2 Q(r) with
 the normal tail Q. NMSE is the squared norm of the error over the squared norm
 of the true sum.
-
-With the noise share f = n v b^2 / sigma_tot^2, the error is::
-
-    posterior mean:  f + (1 - f) A(r),     A = E var(u | u mod W) / sigma_tot^2
-    centred:         (f + B(r)) / (1 - f), B = 4 r^2 sum_j (2j-1) 2 Q((2j-1) r)
-
-for a normal u of standard deviation sigma_tot. Both hold exactly for rounding
-errors that are uncorrelated with the signal, as far as the sum of them is
-normal.
+The errors themselves are those of `decoding_error`.
 """
 
-import functools
 import math
 from typing import NamedTuple, Optional, Tuple
 
@@ -29,6 +20,7 @@ import tensorflow as tf
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics import bisection
+from tff_autotune_secagg.numerics.reading import decoding_error
 from tff_autotune_secagg.numerics.rounding import dither
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.rounding import rounding_noise
@@ -38,64 +30,19 @@ from tff_autotune_secagg.numerics.rounding import rounding_noise
 # 0.4.
 DEFAULT_SIZE_UNCERTAINTY = 0.1
 
-_TABLE_STEP = 0.05
-_TABLE_MAX = 12.0
-# The search for the best bin size: from half a period of 0.5 sigma, which is
-# nearly uniform, to 400, which uncertain sizes may need; in steps of 10 %, then
-# of 0.7 % between the neighbours of the best.
-_HALF_PERIODS = (0.5, 400.0)
+# The search for the best bin size: from half a period of 1.5 sigma, below which
+# 1,024 coordinates can not be read, to 400, which uncertain sizes may need; in
+# steps of 9 %, then of 0.6 % between the neighbours of the best.
+_HALF_PERIODS = (1.5, 400.0)
 _COARSE_CANDIDATES = 65
 _FINE_CANDIDATES = 31
-
-
-@functools.lru_cache(maxsize=None)
-def _wrap_error_table(decoding: modes.Decoding) -> np.ndarray:
-  """Returns ln of A or B at r = step, 2 step, ..., by quadrature or series."""
-  half_periods = np.arange(1, round(_TABLE_MAX / _TABLE_STEP) + 1) * _TABLE_STEP
-  if decoding is modes.Decoding.CENTRED:
-    odd = np.arange(1, 801, 2)
-    tails = odd * special.erfc(np.outer(half_periods, odd) / math.sqrt(2))
-    return np.log(4 * half_periods**2 * tails.sum(axis=1))
-  errors = []
-  for half_period in half_periods:
-    stddev_periods = 0.5 / half_period
-    candidates = int(8 * stddev_periods) + 3
-    x = np.linspace(-0.5, 0.5, 801)
-    u = x[:, np.newaxis] + np.arange(-candidates, candidates + 1)
-    density = np.exp(-0.5 * (u / stddev_periods) ** 2)
-    density /= stddev_periods * math.sqrt(2 * np.pi)
-    mean = (u * density).sum(1) / density.sum(1)
-    variance = ((u - mean[:, np.newaxis]) ** 2 * density).sum(1)
-    errors.append(np.trapz(variance, x) / stddev_periods**2)
-  return np.log(errors)
-
-
-def wrap_error(
-  half_period_stddevs: tf.Tensor, decoding: modes.Decoding
-) -> tf.Tensor:
-  """Returns A(r) or B(r) of this module's equations, float64, interpolated."""
-  values = _wrap_error_table(decoding)
-  table = tf.constant(values, tf.float64)
-  position = half_period_stddevs / _TABLE_STEP - 1.0
-  position = tf.clip_by_value(position, 0.0, len(values) - 1.001)
-  index = tf.cast(position, tf.int32)
-  low, high = tf.gather(table, index), tf.gather(table, index + 1)
-  return tf.exp(low + (high - low) * (position - tf.cast(index, tf.float64)))
-
-
-def nmse(
-  half_period_stddevs: tf.Tensor,
-  noise_share: tf.Tensor,
-  decoding: modes.Decoding,
-) -> tf.Tensor:
-  """Returns the error of a round with the given r and f, float64.
-
-  At most 1 for the posterior mean; unbounded for centred decoding.
-  """
-  wrap = wrap_error(half_period_stddevs, decoding)
-  if decoding is modes.Decoding.POSTERIOR_MEAN:
-    return noise_share + (1.0 - noise_share) * wrap
-  return (noise_share + wrap) / tf.maximum(1.0 - noise_share, 1e-12)
+# Errors are looked up by ln of the bin size over the size of the sum: from a
+# period in which all wraps, to bins a thousand times as wide as the widest
+# candidate is for the size that is expected.
+_LOOKUP_STEP = 0.04
+_LOOKUP_HALF_PERIODS = (0.3, 4e5)
+# Where all bins lose the round the least error of any decoding decides.
+_TIE_BREAK = 1e-3
 
 
 class OperatingPoint(NamedTuple):
@@ -208,7 +155,12 @@ def _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes):
   observed = tf.square(size) + noise
   half_period = point.half_period_stddevs[..., tf.newaxis]
   half_period /= tf.sqrt(observed * (1.0 - point.noise_share[..., tf.newaxis]))
-  return nmse(half_period, noise / observed, decoding)
+  share = noise / observed
+  most = share
+  if rounding is modes.Rounding.STOCHASTIC:
+    # What the gains rest on; one client has nobody to cancel with.
+    most = tf.where(num_clients > 1.0, tf.square(b) / 6.0 / observed, share)
+  return decoding_error.nmse(half_period, share, decoding, most)
 
 
 def best_operating_point(
@@ -236,25 +188,55 @@ def best_operating_point(
     Scalars.
   """
 
+  error_of = _error_lookup(num_clients, modulus, rounding, decoding)
+
   def best_of(log_bins):
-    candidates = _at_bin_size(tf.exp(log_bins), num_clients, modulus, rounding)
-    errors = _nmse_of_sizes(
-      candidates, num_clients, rounding, decoding, log_sizes
-    )
-    # Those of centred decoding have no bound, and sizes that hardly occur would
-    # decide; beyond the cap they decide only between bins that all lose.
-    capped = tf.minimum(errors, 1.0) + 1e-9 * errors
-    return candidates, tf.argmin(tf.linalg.matvec(capped, weights))
+    errors = error_of(log_bins[:, tf.newaxis] - log_sizes)
+    return tf.argmin(tf.linalg.matvec(errors, weights))
 
   ends = tf.math.log(2.0 * tf.constant(_HALF_PERIODS, tf.float64) / modulus)
   low, high = tf.unstack(_at_most_largest(ends, num_clients, rounding))
   step = (high - low) / (_COARSE_CANDIDATES - 1)
   log_bins = low + step * np.arange(_COARSE_CANDIDATES)
-  _, index = best_of(log_bins)
+  index = best_of(log_bins)
   fine = step * np.linspace(-1.0, 1.0, _FINE_CANDIDATES)
   near = tf.clip_by_value(log_bins[index] + fine, low, log_bins[-1])
-  candidates, index = best_of(near)
-  return OperatingPoint(*(part[index] for part in candidates))
+  best = near[best_of(near)]
+  return _at_bin_size(tf.exp(best), num_clients, modulus, rounding)
+
+
+def _error_lookup(num_clients, modulus, rounding, decoding):
+  """Returns a function of ln(bin size / size of the sum) to what it costs.
+
+  The error depends on nothing else of the two, so that a few hundred of them
+  serve all candidates and all sizes, by linear interpolation. None counts for
+  more than the 1 of a round that is dropped: those of centred decoding have no
+  bound, and sizes that hardly occur would decide.
+  """
+  low, high = (math.log(2.0 * r) for r in _LOOKUP_HALF_PERIODS)
+  num_steps = math.ceil((high - low) / _LOOKUP_STEP)
+  # The modulus of a planner is a tensor.
+  start = low - tf.math.log(tf.cast(modulus, tf.float64))
+  ratios = tf.exp(start + _LOOKUP_STEP * np.arange(num_steps + 1.0))
+  points = _at_bin_size(ratios, num_clients, modulus, rounding)
+  certain = tf.zeros([1], tf.float64)
+
+  def errors_of(decoding):
+    errors = _nmse_of_sizes(points, num_clients, rounding, decoding, certain)
+    return tf.minimum(errors[:, 0], 1.0)
+
+  table = errors_of(decoding)
+  if decoding is not modes.Decoding.POSTERIOR_MEAN:
+    table += _TIE_BREAK * errors_of(modes.Decoding.POSTERIOR_MEAN)
+
+  def lookup(log_ratios):
+    position = (log_ratios - start) / _LOOKUP_STEP
+    position = tf.clip_by_value(position, 0.0, num_steps - 0.001)
+    index = tf.cast(position, tf.int32)
+    left, right = tf.gather(table, index), tf.gather(table, index + 1)
+    return left + (right - left) * (position - tf.cast(index, tf.float64))
+
+  return lookup
 
 
 def paper_operating_point(

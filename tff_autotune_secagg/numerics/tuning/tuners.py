@@ -38,7 +38,7 @@ class Tuner(abc.ABC):
     *,
     modulus: int,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
-    decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+    decoding: modes.Decoding = modes.Decoding.UNBIASED,
   ):
     """Initializes the settings.
 

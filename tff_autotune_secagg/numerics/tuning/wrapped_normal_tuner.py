@@ -11,7 +11,6 @@ from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics.reading import fitting
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.rounding import modes
-from tff_autotune_secagg.numerics.tuning import bin_size
 from tff_autotune_secagg.numerics.tuning import forecasting
 from tff_autotune_secagg.numerics.tuning import modulus_problems
 from tff_autotune_secagg.numerics.tuning import operating_point
@@ -20,6 +19,37 @@ from tff_autotune_secagg.numerics.tuning import tuners
 # As far as float32 has room for a sum, see `stripes.HIGHEST_RUNG`.
 _SMALLEST_BIN = 1e-37
 _LARGEST_BIN = 1e37
+
+
+def best_bin_size(
+  predicted: forecasting.Forecast,
+  num_clients: tf.Tensor,
+  *,
+  modulus: int,
+  rounding: modes.Rounding,
+  decoding: modes.Decoding,
+) -> Tuple[tf.Tensor, tf.Tensor]:
+  """Returns the bin size of least expected error under a forecast.
+
+  Args:
+    predicted: of the round.
+    num_clients: float64 scalar of at least 1, clients of the round.
+    modulus: Python int.
+    rounding: the clients' mode.
+    decoding: the server's mode.
+
+  Returns:
+    The bin size in units of the values and the error expected of it, float64.
+  """
+  # Relative to the forecast, so that any size is as good as 1.
+  nodes = (predicted.log_sizes - predicted.mean, predicted.weights)
+  best = operating_point.best_operating_point(
+    num_clients, modulus, rounding, decoding, *nodes
+  )
+  error = operating_point.expected_nmse(
+    best, num_clients, rounding, decoding, *nodes
+  )
+  return best.bin_per_stddev * tf.exp(predicted.mean), error
 
 
 class WrappedNormalTuner(tuners.Tuner):
@@ -59,7 +89,7 @@ class WrappedNormalTuner(tuners.Tuner):
     modulus: int,
     wrap_probability: Optional[float] = None,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
-    decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+    decoding: modes.Decoding = modes.Decoding.UNBIASED,
     drift: Any = None,
   ):
     """Initializes the tuner.
@@ -185,7 +215,7 @@ class WrappedNormalTuner(tuners.Tuner):
 
   def _propose(self, forecast, clients):
     """Returns the bin size of least expected error, float64."""
-    found, _ = bin_size.best_bin_size(
+    found, _ = best_bin_size(
       forecasting.forecast(forecast),
       clients,
       modulus=self._modulus,
