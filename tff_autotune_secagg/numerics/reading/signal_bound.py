@@ -38,6 +38,8 @@ DOUBT = 4.0
 # With fewer residues that are not 0 in a stripe, its standard error says too
 # little.
 _FEWEST_NONZERO = 64.0
+# The square of 3.
+_MOST_UNSEEN = 9.0
 
 
 class Observed(NamedTuple):
@@ -90,16 +92,18 @@ def observe(
       round, whose stripes are one sample, all of them.
     is_readable: bool [NUM_STRIPES].
   """
-  # The variance of a count of rare residues adds to that of a wrapped normal.
-  num_nonzero = num_coordinates * tf.square(stddev_bins)
-  relative_error = tf.sqrt(
-    1.0 / tf.maximum(information, 1e-12) + 1.0 / tf.maximum(num_nonzero, 1e-12)
-  )
   variance = tf.square(stddev_bins * bin_sizes)
-  variance = tf.where(is_readable, variance, tf.zeros_like(variance))
+  # Where bins are coarse, the variance is a count of the few residues that are
+  # not 0. Its error is that of a Poisson count, and of an upper limit where the
+  # count is next to nothing: `DOUBT` times 3 for a count of 0.
+  num_nonzero = num_coordinates * tf.square(stddev_bins)
+  of_one = tf.square(bin_sizes) / tf.maximum(num_coordinates, 1.0)
+  squared_error = tf.square(variance) / tf.maximum(information, 1e-12)
+  squared_error += tf.square(of_one) * (num_nonzero + _MOST_UNSEEN)
+  nothing = tf.zeros_like(variance)
   return Observed(
-    variance,
-    variance * relative_error,
+    tf.where(is_readable, variance, nothing),
+    tf.where(is_readable, tf.sqrt(squared_error), nothing),
     is_readable,
     tf.logical_and(is_readable, num_nonzero > _FEWEST_NONZERO),
   )
@@ -162,7 +166,8 @@ def of_stripes(
   """Returns sigma_o^2 of each stripe and where it can be decoded by it.
 
   A stripe that shows less than the bound has wrapped, or its coordinates are
-  not normal: it is not decodable. Stripes finer than the finest readable one in
+  not normal: it is not decodable, and no more is one of too few residues that
+  are not 0. Stripes finer than the finest readable one in
   a row show nothing themselves; they are at most as wide as that one.
 
   Args:
@@ -175,7 +180,7 @@ def of_stripes(
   """
   doubt = DOUBT * tf.sqrt(tf.square(observed.error) + tf.square(bounded.error))
   is_sound = tf.logical_and(
-    observed.is_readable, bounded.variance <= observed.variance + doubt
+    observed.is_enough, bounded.variance <= observed.variance + doubt
   )
   index = tf.range(stripes.NUM_STRIPES)
   is_gap = tf.logical_and(index < bounded.index, tf.logical_not(is_sound))

@@ -47,6 +47,22 @@ def ladder(rung: tf.Tensor) -> tf.Tensor:
   return tf.cast(_LADDER_BASE * tf.pow(ratio, exponent), tf.float32)
 
 
+def ladder_around(bin_size: tf.Tensor) -> tf.Tensor:
+  """Returns the bin sizes of a calibration with a guess, float32 [NUM_STRIPES].
+
+  Half of the stripes have the bin size of the guess. The others are every
+  second one of `ladder(0)`, from which any scale is found if the guess is
+  wrong.
+
+  Args:
+    bin_size: float32 scalar, of the guess.
+  """
+  half = NUM_STRIPES // 2
+  return tf.sort(
+    tf.concat([tf.fill([half], bin_size), ladder(tf.constant(0))[1::2]], axis=0)
+  )
+
+
 def is_ladder(bin_sizes: tf.Tensor) -> tf.Tensor:
   """Tells a ladder of ascending bin sizes [16] from equal ones, scalar bool."""
   return bin_sizes[-1] > bin_sizes[0]

@@ -16,6 +16,15 @@ from tff_autotune_secagg.numerics.tuning import modulus_problems
 from tff_autotune_secagg.numerics.tuning import operating_point
 from tff_autotune_secagg.numerics.tuning import tuners
 
+# A guess of the first sum's size is taken to be off by this much of its
+# logarithm, and its cohort, if unknown, for this large.
+_GUESS_STDDEV = 1.5
+_GUESS_CLIENTS = 10
+
+# Sizes that a user may expect.
+_SMALLEST_SIZE = 1e-30
+_LARGEST_SIZE = 1e30
+
 # As far as float32 has room for a sum, see `stripes.HIGHEST_RUNG`.
 _SMALLEST_BIN = 1e-37
 _LARGEST_BIN = 1e37
@@ -90,6 +99,8 @@ class WrappedNormalTuner(tuners.Tuner):
     wrap_probability: Optional[float] = None,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.UNBIASED,
+    expected_size: Optional[float] = None,
+    num_clients: Optional[int] = None,
     drift: Any = None,
   ):
     """Initializes the tuner.
@@ -101,6 +112,12 @@ class WrappedNormalTuner(tuners.Tuner):
         b = 2 z sigma_tot / (k - 1).
       rounding: the clients' `Rounding`.
       decoding: the server's `Decoding`, which moves the optimum a little.
+      expected_size: a guess of the first sum's `sum_stddev`, 1e-30 to 1e30,
+        units of the values; None if nothing is known. With it half of the first
+        round's coordinates are quantized for that size. A guess that is wrong
+        costs little: the other half finds any size, as before.
+      num_clients: clients expected in the first round; used with
+        `expected_size` only.
       drift: has no effect, and will be removed in 0.2.
 
     Raises:
@@ -110,6 +127,22 @@ class WrappedNormalTuner(tuners.Tuner):
     _checks.warn_unused('drift', drift)
     operating_point.check_wrap_probability(wrap_probability)
     self._wrap_probability = wrap_probability
+    self._expected_size = expected_size
+    if expected_size is not None:
+      self._expected_size = _checks.check_float(
+        'expected_size',
+        expected_size,
+        at_least=_SMALLEST_SIZE,
+        at_most=_LARGEST_SIZE,
+      )
+      if wrap_probability is not None:
+        raise ValueError(
+          '`expected_size` must be left out where `wrap_probability` is given,'
+          f" found {expected_size} and {wrap_probability}: the paper's rule"
+          ' begins with a calibration of its own.'
+        )
+    num_clients = _checks.check_optional_count('num_clients', num_clients)
+    self._first_clients = num_clients or _GUESS_CLIENTS
 
   @property
   def calibrates(self) -> bool:
@@ -134,11 +167,30 @@ class WrappedNormalTuner(tuners.Tuner):
 
   def bin_sizes(self, state: collections.OrderedDict) -> tf.Tensor:
     """Returns the bin sizes of the coming round, float32 [NUM_STRIPES]."""
+    ladder = stripes.ladder(state['rung'])
+    if self._expected_size is not None:
+      # Once: a later calibration is one because the size is a surprise.
+      is_first = tf.logical_and(
+        tf.equal(state['forecast']['num_errors'], 0.0),
+        tf.equal(state['rung'], 0),
+      )
+      ladder = tf.where(is_first, self._ladder_around_guess(), ladder)
     return tf.where(
-      state['calibrating'],
-      stripes.ladder(state['rung']),
-      stripes.level(state['bin_size']),
+      state['calibrating'], ladder, stripes.level(state['bin_size'])
     )
+
+  def _ladder_around_guess(self):
+    """Returns the bin sizes of a first round whose size is guessed."""
+    best = operating_point.best_operating_point(
+      tf.constant(self._first_clients, tf.float64),
+      self._modulus,
+      self._rounding,
+      self._decoding,
+      *operating_point.normal_nodes(_GUESS_STDDEV),
+    )
+    bin_size = best.bin_per_stddev * self._expected_size
+    bin_size = tf.clip_by_value(bin_size, _SMALLEST_BIN, _LARGEST_BIN)
+    return stripes.ladder_around(tf.cast(bin_size, tf.float32))
 
   def reported_bin_size(self, state: collections.OrderedDict) -> tf.Tensor:
     """Returns the round's bin size; of a calibration, the one before."""
