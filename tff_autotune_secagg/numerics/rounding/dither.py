@@ -32,8 +32,8 @@ UNIFORM_VARIANCE = 1 / 12
 # Equal clients of 0.29 bins miss this share of n^2. With smaller clients the
 # noise is larger than the sum.
 _MIN_MISSING = 0.02
-# The decoded variance over what the missing variance implies, where the two pass
-# for equal. Small clients in wrapped sums seem to miss everything, so there is
+# The decoded variance over what the missing variance implies, where the two
+# agree. Small clients in wrapped sums seem to miss everything, so that there is
 # more room above.
 _AGREEMENT = (1 / 1.4, 1.8)
 
