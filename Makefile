@@ -13,12 +13,12 @@ unexport PYTHONPATH PYTHONHOME
 # stay whole: what a class has compiled serves all of its tests.
 PARALLEL := -n auto --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help env demo test test-fast lint format figures docs build-file wheel \
-  check-wheel lock clean
+.PHONY: help env demo test test-fast lint format figures docs wheel \
+  check-wheel check-install lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' \
 	  Makefile
 
 env: ## Make .venv with the pinned packages, once and when they change
@@ -54,14 +54,14 @@ docs: env ## Build the documentation site into build/docs/
 	  . build/docs
 	@echo 'Wrote build/docs/index.html'
 
-build-file: env ## Write the BUILD files anew from the files that are there
-	.venv/bin/python -m tools.write_build
-
 wheel: env ## Build the sdist and the wheel into dist/
 	.venv/bin/python -m build --no-isolation
 
 check-wheel: ## Test the last commit's wheel in a new environment (PYTHON=...)
 	@PYTHON='$(PYTHON)' sh tools/check_wheel.sh
+
+check-install: ## Walk each way of docs/install.md (PYTHON=..., WAYS='pip uv')
+	@PYTHON='$(PYTHON)' UV_VERSION=$(UV_VERSION) sh tools/check_install.sh $(WAYS)
 
 # Resolves for all supported Pythons at once. Pins that still fit are kept;
 # LOCK_ARGS=--upgrade takes the newest. The same marker on every line (TFF's

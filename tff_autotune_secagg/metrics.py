@@ -15,24 +15,24 @@ _MARK = 'bits_per_coordinate'
 def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
   """Returns what an aggregator of this package measured in a round.
 
-  A mean, and TFF's zeroing and clipping, put what is measured inside of them
+  A mean, and TFF's zeroing and clipping, put the measurements of what they wrap
   one level down. So the path of `bin_size` depends on `weighted`, `zeroing` and
-  `clipping`; its name here does not.
+  `clipping`. Its name here does not.
 
   Args:
     metrics: `output.metrics` of a learning process, its 'aggregator' alone, or
       `output.measurements` of an aggregation process.
 
   Returns:
-    Values by name, on one level: those of `QuantizeModFactory` or of
-    `distributed_dp_aggregator`, and those of everything around it, such as
-    `weight_sum` of a mean or the clients that TFF's zeroing counts. Of two with
-    the same name it is the outer one: a client that a mean rejects is a client
-    of zeros to the sum inside, so that only the mean's `rejected_clients`
-    counts.
+    Values by name, on one level: the measurements of `QuantizeModFactory` or of
+    `distributed_dp_aggregator`, and of everything around it, such as the
+    `weight_sum` of a mean or the clients that TFF's zeroing counts. If two have
+    the same name, the outer one is returned. A client that a mean rejects is a
+    client of zeros to the sum inside, so only the mean's `rejected_clients`
+    counts it.
 
   Raises:
-    TypeError: `metrics` is no mapping.
+    TypeError: `metrics` is not a mapping.
     ValueError: no aggregator of this package measured something in it.
   """
   _checks.check_instance(

@@ -6,9 +6,9 @@ The command::
 
     python -m tff_autotune_secagg.worker --port=8000
 
-Serves until it is ended by Ctrl-C or SIGTERM. A port that another program
-listens on, another worker included, is refused with exit status 1. Anybody who
-can reach the port can run computations on it: use a network that you trust.
+The worker serves until Ctrl-C or SIGTERM ends it. If another program listens on
+the port, another worker included, the command ends with exit status 1. Anybody
+who can reach the port can run computations on it: use a network that you trust.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def define_flags() -> None:
 def _load_quietly():
   """Loads TFF, which takes seconds, without TensorFlow's notices.
 
-  The worker gets its environment as it was: there, errors should be heard.
+  The worker itself gets the environment as it was: its errors should be heard.
   """
   name = 'TF_CPP_MIN_LOG_LEVEL'
   given = os.environ.get(name)

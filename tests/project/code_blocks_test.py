@@ -154,7 +154,7 @@ class ScriptsTest(absltest.TestCase):
 class SessionsTest(absltest.TestCase):
   def test_sessions_answer_what_they_say(self):
     sessions = [block for block in _blocks('python') if _is_session(block)]
-    self.assertGreaterEqual(len(sessions), 3)
+    self.assertGreaterEqual(len(sessions), 2)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     report = io.StringIO()
     for block in sessions:

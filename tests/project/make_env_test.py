@@ -12,7 +12,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import pytest
 
-# Builds what stands for the checkout, as Hatchling does in a true environment.
+# Builds what stands for the checkout, as setuptools does in a true environment.
 _BUILD_BACKEND = """
 import os, zipfile
 

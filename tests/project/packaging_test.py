@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the sdist and of the wheel that is built from it."""
+"""Tests of the sdist, of the wheel that is built from it, and of pip."""
 
 import ast
 import email
@@ -18,12 +18,14 @@ import venv
 import zipfile
 
 from absl.testing import absltest
+from absl.testing import parameterized
 
 from tff_autotune_secagg import _tff_version
 from tff_autotune_secagg import _version
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 _NAME = f'tff_autotune_secagg-{_version.__version__}'
+_BUILT_FROM = ('LICENSE', 'README.md', 'pyproject.toml', 'setup.py')
 
 
 def _is_standard(module: str) -> bool:
@@ -36,20 +38,34 @@ def _is_standard(module: str) -> bool:
   )
 
 
+def _package_files() -> set[str]:
+  """What of the package is installed."""
+  modules = (_PROJECT / 'tff_autotune_secagg').rglob('*.py')
+  return {
+    'tff_autotune_secagg/py.typed',
+    *(str(path.relative_to(_PROJECT)) for path in modules),
+  }
+
+
+def _copy_project(folder: pathlib.Path) -> None:
+  """Makes `folder`, with what the package is built from and a bystander."""
+  for package in ('tff_autotune_secagg', 'experiments'):
+    shutil.copytree(
+      _PROJECT / package,
+      folder / package,
+      ignore=shutil.ignore_patterns('__pycache__', 'results', 'figures'),
+    )
+  for name in _BUILT_FROM:
+    shutil.copy(_PROJECT / name, folder / name)
+
+
 class PackagingTest(absltest.TestCase):
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
-    # In a copy, which has none of the repository's other files.
     folder = pathlib.Path(absltest.get_default_test_tmpdir()) / 'packaging'
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(
-      _PROJECT / 'tff_autotune_secagg',
-      folder / 'tff_autotune_secagg',
-      ignore=shutil.ignore_patterns('__pycache__'),
-    )
-    for name in ('LICENSE', 'README.md', 'pyproject.toml'):
-      shutil.copy(_PROJECT / name, folder / name)
+    _copy_project(folder)
     cls.addClassCleanup(shutil.rmtree, folder)
     process = subprocess.run(
       # Without isolation nothing is fetched. The wheel is made from the sdist.
@@ -63,8 +79,11 @@ class PackagingTest(absltest.TestCase):
     if process.returncode:
       raise AssertionError(process.stdout)
     cls._output = process.stdout
+    cls._left_behind = {path.name for path in folder.iterdir()}
     with tarfile.open(folder / 'dist' / f'{_NAME}.tar.gz') as sdist:
-      cls._sdist_names = set(sdist.getnames())
+      cls._sdist_names = {
+        member.name.partition('/')[2] for member in sdist if member.isfile()
+      }
     with zipfile.ZipFile(
       folder / 'dist' / f'{_NAME}-py3-none-any.whl'
     ) as wheel:
@@ -76,14 +95,23 @@ class PackagingTest(absltest.TestCase):
       )
 
   def test_wheel_holds_the_package_and_nothing_else(self):
-    modules = {
-      str(path.relative_to(_PROJECT))
-      for path in (_PROJECT / 'tff_autotune_secagg').rglob('*.py')
-    }
     installed = {
       name for name in self._wheel_names if '.dist-info/' not in name
     }
-    self.assertEqual(installed, modules | {'tff_autotune_secagg/py.typed'})
+    self.assertEqual(installed, _package_files())
+
+  def test_sdist_holds_what_the_wheel_is_built_from_and_nothing_else(self):
+    self.assertEqual(
+      # The last two are what setuptools writes into it.
+      self._sdist_names,
+      _package_files() | {*_BUILT_FROM, 'PKG-INFO', 'setup.cfg'},
+    )
+
+  def test_build_leaves_nothing_beside_its_result(self):
+    self.assertEqual(
+      self._left_behind,
+      {'tff_autotune_secagg', 'experiments', 'dist', *_BUILT_FROM},
+    )
 
   def test_wheel_can_be_imported_without_the_checkout(self):
     # Each module by its own name, as the public face does not need them all.
@@ -113,18 +141,8 @@ class PackagingTest(absltest.TestCase):
     for file in files:
       self.assertStartsWith(file, self._wheel_folder)
 
-  def test_wheel_and_sdist_hold_the_license(self):
+  def test_wheel_holds_the_license(self):
     self.assertIn(f'{_NAME}.dist-info/licenses/LICENSE', self._wheel_names)
-    self.assertIn(f'{_NAME}/LICENSE', self._sdist_names)
-
-  def test_sdist_holds_what_the_wheel_is_built_from(self):
-    for name in (
-      'README.md',
-      'pyproject.toml',
-      'tff_autotune_secagg/_version.py',
-      'tff_autotune_secagg/py.typed',
-    ):
-      self.assertIn(f'{_NAME}/{name}', self._sdist_names)
 
   def test_metadata(self):
     self.assertEqual(self._metadata['Name'], 'tff_autotune_secagg')
@@ -132,11 +150,11 @@ class PackagingTest(absltest.TestCase):
     self.assertEqual(
       set(self._metadata['Requires-Python'].split(',')), {'>=3.9', '<3.12'}
     )
-    self.assertEqual(self._metadata['License-Expression'], 'Apache-2.0')
-    self.assertIn(
-      f'tensorflow-federated=={_tff_version.TFF_VERSION}',
-      self._metadata.get_all('Requires-Dist'),
-    )
+    self.assertEqual(self._metadata['License'], 'Apache-2.0')
+    required = self._metadata.get_all('Requires-Dist')
+    self.assertIn(f'tensorflow-federated=={_tff_version.TFF_VERSION}', required)
+    # Without pkg_resources, which setuptools 82 has not, TensorBoard ends.
+    self.assertIn('setuptools<82', required)
 
   def test_description_is_the_readme_with_links_that_lead_out(self):
     urls = dict(
@@ -167,6 +185,72 @@ class PackagingTest(absltest.TestCase):
 
   def test_build_warns_of_nothing(self):
     self.assertNotIn('Warning', self._output)
+
+
+class InstallTest(parameterized.TestCase):
+  def setUp(self):
+    super().setUp()
+    folder = pathlib.Path(self.create_tempdir().full_path)
+    self._checkout = folder / 'checkout'
+    _copy_project(self._checkout)
+    self._env = folder / 'env'
+    venv.create(self._env)
+    # The dependencies are those of this Python, but not its own checkout: of a
+    # folder on a .pth file's path, Python reads no .pth files.
+    (site_packages,) = self._env.glob('lib/python3*/site-packages')
+    (site_packages / 'pinned.pth').write_text(sysconfig.get_path('purelib'))
+
+  def _install(self, *options: str) -> None:
+    process = subprocess.run(
+      # Nothing is fetched.
+      [sys.executable, '-m', 'pip', '--python', self._env / 'bin' / 'python']
+      + ['install', '--no-index', '--no-deps', '--no-build-isolation']
+      + ['--ignore-installed', *options, self._checkout],
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      text=True,
+      check=False,
+    )
+    self.assertEqual(process.returncode, 0, process.stdout)
+
+  def _find(self, module: str) -> str:
+    """Path of `module` as seen from elsewhere; empty if there is none."""
+    code = (
+      'import importlib.util, sys\n'
+      'spec = importlib.util.find_spec(sys.argv[1])\n'
+      "print(spec.origin if spec else '')\n"
+    )
+    return subprocess.check_output(
+      [self._env / 'bin' / 'python', '-I', '-c', code, module], text=True
+    ).strip()
+
+  def _assert_nothing_is_left_in_the_checkout(self) -> None:
+    # A `build` there would keep modules that are removed, and install them.
+    self.assertCountEqual(
+      [path.name for path in self._checkout.iterdir()],
+      ['tff_autotune_secagg', 'experiments', *_BUILT_FROM],
+    )
+
+  def test_install_copies_the_package_alone(self):
+    self._install()
+    self.assertStartsWith(self._find('tff_autotune_secagg'), str(self._env))
+    self.assertEmpty(self._find('experiments'))
+    self._assert_nothing_is_left_in_the_checkout()
+    planner = subprocess.run(
+      [self._env / 'bin' / 'tff-autotune-planner', '--help'],
+      stdout=subprocess.PIPE,
+      text=True,
+      check=False,
+    )
+    self.assertIn('--num_clients', planner.stdout)
+
+  def test_editable_install_is_the_checkout_with_its_experiments(self):
+    self._install('--editable')
+    for package in ('tff_autotune_secagg', 'experiments'):
+      self.assertEqual(
+        self._find(package), str(self._checkout / package / '__init__.py')
+      )
+    self._assert_nothing_is_left_in_the_checkout()
 
 
 class InstallGuideTest(absltest.TestCase):

@@ -19,7 +19,7 @@ from tff_autotune_secagg.numerics.rounding import quantization
 
 
 def _tf_style(cls):
-  """Applies TFMOT's decorator, which all stages need, but keeps the docs."""
+  """Applies TFMOT's decorator, which all stages need, and keeps the docs."""
   decorated = tensor_encoding.core.tf_style_encoding_stage(cls)
   functools.update_wrapper(decorated.__init__, cls.__init__)
   return functools.update_wrapper(decorated, cls, updated=())

@@ -45,7 +45,7 @@ class FlattenFactory(chain.ChainedFactory):
       inner_factory: aggregates the vector.
 
     Raises:
-      TypeError: `inner_factory` is no unweighted factory.
+      TypeError: `inner_factory` is not an unweighted factory.
     """
     inner_factory = value_types.check_sum_factory(
       'inner_factory', inner_factory
@@ -58,9 +58,9 @@ def flatten_first(
 ) -> tff.aggregators.AggregationFactory:
   """Returns the factory behind a flattening of the value, weighted like it.
 
-  For factories whose cost is by the tensor, as TFF's zeroing and clipping: a
-  thousand tensors take minutes to compile. A value that is one tensor of
-  float32 or float64 goes to the factory as it is.
+  Use this for factories that compile something for each tensor, such as TFF's
+  zeroing and clipping: a thousand tensors take minutes to compile. A value that
+  is a single tensor of float32 or float64 goes to the factory as it is.
   """
   if isinstance(factory, tff.aggregators.WeightedAggregationFactory):
     return _FlattenFirstWeighted(factory)

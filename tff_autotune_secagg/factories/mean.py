@@ -26,8 +26,8 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
     sum (in float32 for leaves up to float32): a coordinate is not finite, or
     the norm is above 1.8e19, where a rotation may overflow.
   At server:
-    The sum of values is divided by the sum of weights; the mean is 0 if that is
-    0.
+    The sum of values is divided by the sum of weights. If the weights add up to
+    0, the mean is 0.
   Types:
     `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors, `weight_type` a float or integer scalar. The inner factory is
@@ -40,8 +40,8 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
     `value` (those of the inner process), `weight_sum` (float32) and
     `rejected_clients` (int32).
   Secure signals:
-    Beside those of the inner process, the weight (two integers) and whether the
-    client was rejected, by `tff.federated_secure_sum`.
+    Beside those of the inner process: the weight (two integers), and whether
+    the client was rejected, by `tff.federated_secure_sum`.
 
   Guarantees:
     The sum of weights is exact to 2**-40 per client.
@@ -73,7 +73,7 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
       A `tff.templates.AggregationProcess`.
 
     Raises:
-      TypeError: a type is another one.
+      TypeError: a type is not as described.
     """
     value_types.check_floats(value_type)
     _check_weight_type(weight_type)
@@ -114,7 +114,7 @@ class SecureUnweightedMeanFactory(chain.ChainedFactory):
 def _check_weight_type(weight_type):
   """Raises TypeError unless the type is a float or integer scalar."""
   is_tensor = isinstance(weight_type, tff.TensorType)
-  # A shape of None is an unknown one.
+  # A shape of None is unknown.
   is_scalar = is_tensor and weight_type.shape is not None
   is_scalar = is_scalar and not len(weight_type.shape)
   dtype = tf.as_dtype(weight_type.dtype) if is_scalar else None

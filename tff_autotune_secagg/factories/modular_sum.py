@@ -14,12 +14,13 @@ class ExactModularSumFactory(chain.ChainedFactory):
   """Sums integers modulo `modulus` by TFF's secure modular sum.
 
   Built on `tff.aggregators.SecureModularSumFactory`. A backend may add residues
-  in the dtype of the value and reduce afterwards, as TFF's simulation does: in
-  int32 that is exact for powers of two, where overflow wraps by a multiple of
-  the modulus, and wrong for others. They travel as int64.
+  in the dtype of the value and reduce afterwards, as TFF's simulation does. In
+  int32 that is exact if the modulus is a power of two, where overflow wraps by
+  a multiple of the modulus. For other moduli it would be wrong, so the residues
+  travel as int64.
 
   At clients:
-    Values outside `0 .. modulus - 1` are reduced into it.
+    Values outside `0 .. modulus - 1` are reduced into that range.
   Types:
     `value_type` is a structure of int32 and int64 tensors; the result has the
     same type.

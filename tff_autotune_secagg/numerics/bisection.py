@@ -35,7 +35,7 @@ def bisect(
     step = (high - low) / _PARTS
     points = low + step * inner.reshape([-1] + [1] * low.shape.rank)
     below = tf.cast(is_below(points), tf.float64)
-    # Up to the first that is not below, should they not be in order.
+    # Up to the first point that is not below, in case they are not in order.
     num_below = tf.reduce_sum(tf.math.cumprod(below), axis=0)
     is_last = tf.equal(num_below, _PARTS - 1.0)
     low += step * num_below

@@ -6,5 +6,5 @@ import tensorflow as tf
 
 
 def working_dtype(dtype: tf.DType) -> tf.DType:
-  """Returns the dtype a leaf is computed in: float64 for itself, or float32."""
+  """Returns the dtype to compute a leaf in: float64 for itself, or float32."""
   return tf.float64 if dtype == tf.float64 else tf.float32

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random seeds inside TensorFlow computations.
 
-TFF traces a computation once, so that a draw in Python is the same in every
-round; and `tf.random.set_seed` before tracing would freeze the draws of
-stateful ops, which then repeat between clients. Both are avoided here.
+TFF traces a computation once, so a draw in Python would be the same in every
+round. And `tf.random.set_seed` before tracing would freeze the draws of
+stateful ops, which then repeat between clients. This module avoids both.
 """
 
 import collections
@@ -19,12 +19,11 @@ DITHER_STREAM = 1
 def private_seed() -> tf.Tensor:
   """Draws an int64 seed [2] that differs by client and round.
 
-  It comes from a generator that TensorFlow seeds from the system's entropy once
-  for each process. No seed of TensorFlow's touches this op, and unlike all of
-  its other ops without a seed it also runs where TensorFlow is to be
-  deterministic, by `TF_DETERMINISTIC_OPS` or
-  `tf.config.experimental.enable_op_determinism`: what is private must not
-  repeat.
+  The seed comes from a generator that TensorFlow seeds from the system's
+  entropy once for each process. No seed of TensorFlow's touches this op. Unlike
+  all other TensorFlow ops without a seed, it also runs where TensorFlow is made
+  deterministic by `TF_DETERMINISTIC_OPS` or
+  `tf.config.experimental.enable_op_determinism`: private draws must not repeat.
   """
   return tf.raw_ops.NonDeterministicInts(shape=[2], dtype=tf.int64)
 
@@ -32,8 +31,9 @@ def private_seed() -> tf.Tensor:
 def split(seed: tf.Tensor, num: int) -> tf.Tensor:
   """Returns seeds of 128 bits, independent of each other, from one of 128 bits.
 
-  For what is secret. `tf.random.experimental.stateless_fold_in` keeps as many
-  bits of a seed as its number has: 32 for a Python int, which can be tried.
+  Use this for secrets. `tf.random.experimental.stateless_fold_in` keeps only as
+  many bits of a seed as its number has: 32 for a Python int, and somebody can
+  try them all.
 
   Args:
     seed: int32 or int64 tensor [2]. Nothing else may be drawn from it.
@@ -66,9 +66,9 @@ def initial_state(seed: Optional[int], stream: int) -> collections.OrderedDict:
 def round_seed(state: collections.OrderedDict) -> tf.Tensor:
   """Returns the seed of the coming round, int64 [2].
 
-  Clients are told it, and must not learn from it those of other rounds: the
-  fold puts the same word in front of every round's number, which the split
-  mixes.
+  Clients get this seed, and must not learn the seeds of other rounds from it.
+  The fold puts the same word in front of every round's number, and the split
+  mixes the two.
   """
   folded = tf.random.experimental.stateless_fold_in(
     state['seed'], state['round']

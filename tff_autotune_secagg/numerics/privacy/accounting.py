@@ -5,8 +5,8 @@
 The noised sums of T rounds are a post-processing of T Gaussian mechanisms, up
 to three small terms: T D tau in epsilon, a factor exp(T D tau / 2) of delta,
 see `distributed_noise`, and the distance between drawn and ideal noise. The
-last is (1 + exp(eps)) T eta in delta, or T eta in delta and what `table_loss`
-adds to epsilon: both are true, and the smaller result is taken.
+last term is (1 + exp(eps)) T eta in delta, or T eta in delta and `table_loss`
+in epsilon. Both bounds are true, and the smaller result is taken.
 
 No TFF here: everything is Python numbers.
 """
@@ -19,11 +19,12 @@ from scipy import special
 from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.numerics.privacy import table_loss
 
-_MAX_EPSILON = 1e6  # Nothing is private there, nor long before.
-_MAX_EPSILON_BY_DISTANCE = 500.0  # exp of it is still a float.
+_MAX_EPSILON = 1e6  # From far below this on, nothing is private.
+_MAX_EPSILON_BY_DISTANCE = 500.0  # The exponential of this is still a float.
 _MAX_ITERATIONS = 100
 
-# Of delta, for sums so far from their centre that the table's errors count.
+# Share of delta for sums that are so far from their centre that the table's
+# errors count.
 _RARE_SHARE = 1e-3
 
 
@@ -74,11 +75,11 @@ def total_epsilon(
   num_rounds: int,
   dim: int,
 ) -> float:
-  """Adds to the epsilon of Gaussian mechanisms what discrete noise costs.
+  """Adds the cost of discrete noise to the epsilon of Gaussian mechanisms.
 
   Args:
-    epsilon_at: epsilon of the Gaussian mechanisms of all rounds, and of
-      whatever else is composed with them, at a delta.
+    epsilon_at: maps a delta to the epsilon of the Gaussian mechanisms of all
+      rounds, and of whatever else is composed with them.
     delta: of the whole, in (0, 1).
     noise_multiplier: z, positive.
     min_clients: n, fewest clients in a sum.
@@ -112,7 +113,7 @@ def total_epsilon(
 
 
 def _epsilon_by_distance(epsilon_left, delta, distance):
-  """Returns the least epsilon that is at least what it leads to, from below."""
+  """Returns the least epsilon that covers the delta it costs, from below."""
   epsilon = 0.0
   for _ in range(_MAX_ITERATIONS):
     if epsilon > _MAX_EPSILON_BY_DISTANCE:

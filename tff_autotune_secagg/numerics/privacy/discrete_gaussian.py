@@ -30,8 +30,8 @@ import tensorflow as tf
 
 from tff_autotune_secagg.numerics import seeds
 
-# Variance of one draw, 1.4^2, in squared bins. Smaller ones lose the closeness
-# of sums to a sampled Gaussian, see `distributed_noise`; larger ones cost bits.
+# Variance of one draw, 1.4^2, in squared bins. With less variance sums are no
+# longer close to a sampled Gaussian, see `distributed_noise`; more costs bits.
 VARIANCE_BINS = fractions.Fraction(49, 25)
 STDDEV_BINS = 1.4
 
@@ -39,8 +39,9 @@ STDDEV_BINS = 1.4
 _GRID_BITS = 12
 GRID = 2**_GRID_BITS
 
-# Integers of a row, counted from the floor of the centre. The next one outside
-# is 16 bins or more away: 11 standard deviations, probability below 1e-28.
+# Integers of a row, counted from the floor of the centre. The next integer
+# outside is 16 bins or more away: 11 standard deviations, probability below
+# 1e-28.
 _COLUMN_BITS = 5
 _NUM_COLUMNS = 2**_COLUMN_BITS
 FIRST_OFFSET = 1 - _NUM_COLUMNS // 2
@@ -51,7 +52,7 @@ _HIGH_BITS = 32 - _COLUMN_BITS - _GRID_BITS
 _COLUMN_MASK = (_NUM_COLUMNS - 1) << _GRID_BITS
 _TIE_LIMIT = 2 ** (_COLUMN_BITS + _GRID_BITS)
 
-# Compared further in the one case of 2**15 in which the high bits are equal.
+# Bits compared in the one case of 2**15 in which the high bits are equal.
 _LOW_BITS = 63
 _COLUMN_PROBABILITY = 2 ** (_HIGH_BITS + _LOW_BITS)
 PROBABILITY_BITS = _COLUMN_BITS + _HIGH_BITS + _LOW_BITS
@@ -60,7 +61,7 @@ PROBABILITY_BITS = _COLUMN_BITS + _HIGH_BITS + _LOW_BITS
 _FIXED_POINT_BITS = 256
 _DECIMAL_DIGITS = 100
 
-# What a seed is split into.
+# The seeds that a seed is split into.
 _WORDS, _LOW_BITS_OF_TIES = 0, 1
 _NUM_STREAMS = 2
 
@@ -218,8 +219,8 @@ def sample(
   )
   # `gather_nd` takes two thirds of the time of `gather`.
   entry = tf.gather_nd(tf.constant(table.entries), index[:, tf.newaxis])
-  # A word below the threshold is the smaller one and holds its own column,
-  # otherwise the entry is, which holds the alias.
+  # If the word is below the threshold, it is the smaller number, and holds its
+  # own column. Otherwise the entry is smaller, and holds the alias.
   drawn = tf.bitwise.bitwise_and(tf.minimum(words, entry), _COLUMN_MASK)
   drawn = _settle_ties(drawn, words, entry, index, seed)
   # The columns are multiples of GRID, so that they do not disturb the fraction.

@@ -32,8 +32,8 @@ over all rounds, sums of D coordinates in T rounds have
 and others that keep their noise to themselves. What further clients send only
 adds to a sum that is private already, and so does reduction modulo k.
 
-What a client sends is in bins, where clip and noise are constants: no clip
-norm that a server may state, and no state, can weaken the guarantee.
+A client computes in bins, where clip and noise are constants. So no clip norm
+that a server may state, and no state, can weaken the guarantee.
 
 No TFF here: everything is Python numbers, or TensorFlow on dense tensors.
 """
@@ -64,7 +64,7 @@ def bin_size(
 def max_squared_grid_norm(noise_multiplier: float, min_clients: int) -> int:
   """Returns the largest squared norm that a client's centres may have.
 
-  It is (c / b)^2 = s^2 n / z^2, rounded down, of which c is no part.
+  It is (c / b)^2 = s^2 n / z^2, rounded down, and does not depend on c.
 
   Args:
     noise_multiplier: positive float, z.
@@ -99,9 +99,9 @@ def effective_noise_multiplier(
 def privacy_loss_per_coordinate(min_clients: int) -> float:
   """Returns tau, what a coordinate of one round adds to epsilon.
 
-  Both of two neighbouring sums differ from the sampled Gaussian by a factor of
-  at most (1 + e_n) / (1 - e_1)^n in the one direction and 1 / (1 - e_1) in the
-  other; or the inverse, which is no larger.
+  Two neighbouring sums both differ from the sampled Gaussian by a factor of at
+  most (1 + e_n) / (1 - e_1)^n in one direction and 1 / (1 - e_1) in the other,
+  or by the inverse factors, which are no larger.
 
   Args:
     min_clients: int of at least 2, n.
@@ -154,7 +154,7 @@ def sum_stddev_bins(
     min_clients: n of the bin size.
     dim: int, coordinates of the rotated vector.
     alignment: norm of the sum of clipped updates over that of as many parallel
-      ones of full length, 0 to 1.
+      updates of full length, 0 to 1.
 
   Returns:
     float, in bins.
@@ -174,8 +174,8 @@ def seen_alignment(
 ) -> tf.Tensor:
   """Returns the alignment of clients that a sum's variance shows.
 
-  The inverse of `sum_stddev_bins`; a function of the noised sum, so that it
-  costs no privacy.
+  This is the inverse of `sum_stddev_bins`. It is a function of the noised sum,
+  so it costs no privacy.
 
   Args:
     sum_variance_bins: float64 scalar, the fitted variance of a coordinate of
@@ -200,7 +200,7 @@ def smallest_modulus(
 
   Args:
     sum_stddev: float, in bins, planned (`sum_stddev_bins`) or seen.
-    margin_stddevs: half a period over it.
+    margin_stddevs: half a period, in units of `sum_stddev`.
 
   Returns:
     int: 36, 112, 355, 1120 for the noise alone of 10, 100, 1,000, 10,000

@@ -17,7 +17,7 @@ from tff_autotune_secagg.numerics.privacy import discrete_gaussian
 # standard deviations of what it adds.
 _ROUNDING_STDDEVS = 6.0
 
-# More than one are needed only for a grid too coarse for that many coordinates.
+# A second attempt is needed only if the grid is coarse for so many coordinates.
 _MAX_ATTEMPTS = 20
 _SHRINKAGE = 0.99
 
@@ -31,16 +31,17 @@ def clip_to_grid(
 ) -> Tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   """Clips a client's vector and rounds it to the grid of the sampler.
 
-  The norm is checked, without any rounding error, after the rounding, which may
-  add to it; a vector that is too long is scaled down and rounded anew.
+  Rounding may add to the norm. So the norm is checked after the rounding, and
+  without any rounding error. A vector that is too long is scaled down and
+  rounded anew.
 
   Guarantees:
     The squared norm of the result is at most `squared_grid_norm`, whatever the
     tensors hold. It is all zeros if `rotated` or `clip_norm` is not finite or
     `clip_norm` not positive.
   Limits:
-    Vectors longer than `attained_share` of `clip_norm` are scaled down to that,
-    so as to leave room for the rounding.
+    Vectors longer than `attained_share` of `clip_norm` are scaled down to that
+    share, to leave room for the rounding.
 
   Args:
     rotated: float32 or float64 tensor [D], D static, in units of values.
@@ -87,7 +88,7 @@ def clip_to_grid(
 
 
 def _first_factor(rotated, clip_norm, squared_grid_norm):
-  """Returns the factor from values to grid units, float64, and if it is one."""
+  """Returns the factor from values to grid units, float64, and its validity."""
   clip_norm = tf.cast(clip_norm, tf.float64)
   norm = tf.sqrt(_squared_norm(rotated))
   limit = math.sqrt(squared_grid_norm)
@@ -102,8 +103,9 @@ def _first_factor(rotated, clip_norm, squared_grid_norm):
 def _squared_norm(values: tf.Tensor) -> tf.Tensor:
   """Returns the sum of squares, float64.
 
-  Exact for whole numbers if it is below 2**52; otherwise it is at least that,
-  as rounding never takes a sum across a number that float64 can hold.
+  The sum of whole numbers is exact if it is below 2**52. Otherwise the result
+  is at least 2**52, as rounding never takes a sum across a number that float64
+  can hold.
   """
   return 2.0 * tf.nn.l2_loss(tf.cast(values, tf.float64))
 

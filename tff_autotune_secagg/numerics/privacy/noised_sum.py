@@ -1,9 +1,9 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a noised sum tells of a round, beside itself.
+"""Measurements of a round that a noised sum gives.
 
-Everything here is a function of the sum modulo k, which is private already, and
-of the number of clients, which is public: it costs no privacy.
+They are functions of the sum modulo k, which is private already, and of the
+number of clients, which is public. So they cost no privacy.
 
 No TFF here: everything is TensorFlow on dense tensors.
 """
@@ -17,7 +17,7 @@ from tff_autotune_secagg.numerics.privacy import discrete_gaussian
 from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.numerics.reading import wrapped_normal
 
-# What is reported where a sum looks uniform; no modulus is larger.
+# Reported where a sum looks uniform; no modulus is larger.
 _MAX_MODULUS = 2**30
 
 
@@ -44,9 +44,9 @@ def measure(
       residues look uniform.
     - `smallest_modulus` that would have done, 2**30 if they look uniform.
     - `noise_to_signal`, expected squared norm of the noise over that of the sum
-      of clipped updates. Where the noise hides the sum it is about
-      sqrt(D / 2), a lower bound: the signal is taken to be one standard error
-      of the fit at least. So it is if the residues look uniform.
+      of clipped updates. Where the noise hides the sum, or the residues look
+      uniform, it is about sqrt(D / 2), a lower bound: the signal is taken to be
+      one standard error of the fit at least.
     - `alignment`, norm of the sum over that of as many parallel updates of full
       length, 0 to 1; 1 if the residues look uniform.
   """

@@ -1,11 +1,12 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the sampler's table costs, as a factor of probabilities.
+"""The cost of the sampler's table, as a factor of probabilities.
 
 Noise is drawn from a table whose probabilities are off by at most 2 u, u being
-2**-`discrete_gaussian.PROBABILITY_BITS`. Total variation on both sides of the
-definition of (eps, delta) makes that (1 + exp(eps)) eta in delta. Here the side
-with exp(eps) is a factor instead, so that large epsilons stay finite.
+2**-`discrete_gaussian.PROBABILITY_BITS`. Counted as total variation on both
+sides of the definition of (eps, delta), these errors cost (1 + exp(eps)) eta in
+delta. Here the side with exp(eps) is a factor instead, so that large epsilons
+stay finite.
 
 Notation: n clients, T rounds, D coordinates, s the standard deviation of one
 draw; P and Q two neighbouring trainings, P' and Q' the same with ideal discrete
@@ -19,11 +20,11 @@ Q(j) >= Q'(j) (1 - r(t)) with, for any 0 < l <= 1 and m = n - l (n - 1)::
 
 Proof. The table has at least 1 - w(x) of the ideal probability p'(x) of an
 integer x, w = min(1, 2 u / p'(x)), so that at least 1 - E[sum of the w(X_i)]
-of Q'(j) is left, in the mean over ideal draws X that add up to j. For one of
-them, x at v from its own centre, that law is within 1.0001 of
+of Q'(j) is left, in the mean over ideal draws X that add up to j. For a single
+draw, x at v from its own centre, that law is within 1.0001 of
 N(v; (j - M) / n, s^2 (1 - 1 / n)) by the theorem of `distributed_noise`. And
-w <= (2 u / p'(x))^l <= a^l exp(l v^2 / (2 s^2)). The sum over x of the product
-is one of a Gaussian of variance above s^2 / 2 over the integers: its integral,
+w <= (2 u / p'(x))^l <= a^l exp(l v^2 / (2 s^2)). The product is a Gaussian of
+variance above s^2 / 2, so that its sum over the integers x is its integral,
 within 1e-7. That integral is a^l sqrt(n / m) exp(l t^2 / (2 m)) at most.
 
 Theorem. If T Gaussian mechanisms of `effective_noise_multiplier` are
@@ -60,7 +61,7 @@ _LOG_A = (
   + 1e-4
 )
 
-# Of l, and of the powers of two that q is taken from.
+# How many values of l, and how many powers of two for q, are tried.
 _NUM_EXPONENTS = 100
 _NUM_STRETCHES = 10
 
@@ -86,14 +87,14 @@ def table_loss(
   dim: int,
   rare: float,
 ) -> float:
-  """Returns what adds to epsilon.
+  """Returns the term that the table adds to epsilon.
 
   Args:
     noise_multiplier: z, positive.
     min_clients: n, fewest clients in a sum.
     num_rounds: T, of all sums together.
     dim: D, coordinates of the rotated vector.
-    rare: positive float, 2.01 T D exp(-t^2 / 2): what adds to delta beside
+    rare: positive float, 2.01 T D exp(-t^2 / 2): the term of delta beside
       T times `distributed_noise.sampling_distance`.
 
   Returns:

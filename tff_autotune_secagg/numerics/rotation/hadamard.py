@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fast Hadamard transforms of many orders, in plain TensorFlow.
 
-All entries of the matrix are +-1/sqrt(D), and D need not be a power of two: any
-m1 * m2 * 2**p will do with m1 and m2 among the orders up to 64 of the
-constructions of Sylvester and Paley (see `hadamard_matrices`). Padding is then
-at most 6 % from d = 1024 on and 1.5 % on average, where powers of two cost up
-to 100 %.
+All entries of the matrix are +-1/sqrt(D). D need not be a power of two: it may
+be any m1 * m2 * 2**p with m1 and m2 among the orders up to 64 that the
+constructions of Sylvester and Paley give (see `hadamard_matrices`). Padding is
+then at most 6 % from d = 1024 on and 1.5 % on average, where powers of two cost
+up to 100 %.
 
-The matrix is a Kronecker product of small ones, `factors(D)`, and is applied as
-one small dense multiplication per factor. Measured on two x86-64 cores, radix
-16 costs least per bit of log2(D); the search for the factors weighs the stages
-accordingly. Beside its input and its result a transform holds one tensor of D
-values at a time.
+The matrix is a Kronecker product of small matrices, `factors(D)`, and is
+applied as one small dense multiplication per factor. Measured on two x86-64
+cores, radix 16 costs least per bit of log2(D); the search for the factors
+weighs the stages accordingly. Beside its input and its result a transform holds
+one tensor of D values at a time.
 
 The layout of the result: input index (a, b, c) becomes output index (b, c, a),
 where a runs over the first factor. A run of neighbouring nonzero inputs that
@@ -35,8 +35,8 @@ from tff_autotune_secagg.numerics.rotation import hadamard_matrices
 _ODD_PARTS = (1, 3, 5, 7, 9, 11, 13, 15)
 _MAX_FACTOR = 64
 
-# Cost of a stage of radix r is that of moving the tensor plus r multiplications
-# per coordinate; in units of the latter, moving costs about this (measured).
+# A stage of radix r costs moving the tensor plus r multiplications per
+# coordinate. Moving costs about this many multiplications (measured).
 _MOVE_COST = 16
 
 hadamard_matrix = hadamard_matrices.hadamard_matrix
@@ -93,7 +93,7 @@ def factors(order: int) -> Tuple[int, ...]:
 
   Returns:
     Ints of at most 64 whose product is `order`; `(1,)` for order 1. The first
-    is a multiple of 16 where one of them can be.
+    factor is a multiple of 16 if any factor can be.
 
   Raises:
     TypeError, ValueError: `order` is not an int; is not available.
@@ -141,8 +141,9 @@ def _split_bits(num_bits: int, num_stages: int) -> Optional[List[int]]:
 def _stage_matrices(order: int, dtype: tf.DType, transpose: bool):
   """The factors' matrices; together they are scaled by 1 / sqrt(order).
 
-  Each takes an exact power of two near 1 / sqrt(radix), which keeps the stages
-  in the range of the input without an error; the last takes what is left.
+  Each matrix takes an exact power of two near 1 / sqrt(radix), which keeps the
+  stages in the range of the input without an error. The last matrix takes the
+  rest of the scale.
   """
   sizes = factors(order)
   scales = [2.0 ** -round(np.log2(size) / 2) for size in sizes]

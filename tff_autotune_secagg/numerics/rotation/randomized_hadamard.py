@@ -37,7 +37,7 @@ def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
 
 
 def flip_signs(x: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-  """Multiplies coordinates by +1 or -1, the same ones for the same seed.
+  """Multiplies coordinates by signs, +1 or -1, that follow from the seed.
 
   Applied twice with one seed it gives back `x` bit for bit.
 

@@ -22,18 +22,19 @@ from tff_autotune_secagg.numerics.rounding import quantization
 # coordinates is below this, in bins.
 MIN_CLIENT_STDDEV_BINS = 0.5
 
-# Largest standard deviation of a client told from the raw sum: from the one
-# above on, the sum after the dither's subtraction says more.
+# Largest standard deviation of a client that is read from the raw sum. From
+# `MIN_CLIENT_STDDEV_BINS` on, the sum after the dither's subtraction says more.
 _MAX_RAW_STDDEV_BINS = 0.6
 
 # Of an offset that is uniform on a bin, bins^2.
 UNIFORM_VARIANCE = 1 / 12
 
-# Equal clients of 0.29 bins miss this share of n^2. Of smaller ones the noise
-# is larger than the sum.
+# Equal clients of 0.29 bins miss this share of n^2. With smaller clients the
+# noise is larger than the sum.
 _MIN_MISSING = 0.02
-# How far what is decoded may be from what is missing. Small clients in wrapped
-# sums seem to miss all there is, so that there is more above.
+# The decoded variance over what the missing variance implies, where the two
+# agree. Small clients in wrapped sums seem to miss everything, so that there is
+# more room above.
 _AGREEMENT = (1 / 1.4, 1.8)
 
 # Below it, ln(sin x / x) is -x^2 / 6 up to 2e-6 of itself.
@@ -45,8 +46,8 @@ def client_seed(
 ) -> tf.Tensor:
   """Returns the seed of a client's offsets.
 
-  In an ordinary round it is the shared one. Bins of a calibration round are
-  mostly so coarse that errors of shared offsets would add coherently, so that
+  In an ordinary round this is the shared seed. Bins of a calibration round are
+  mostly so coarse that errors of shared offsets would add coherently. There
   each client derives a seed from its values: independent between clients that
   differ at all, and the same when the round is repeated.
 
@@ -115,8 +116,8 @@ def coherent_variance(
 
   The raw sum is S = d + n (U - 1/2). Errors that the dither U does not explain
   give it the variance E d^2 + n^2 / 12. If m clients round alike, so that d
-  contains -m (U - 1/2), it is m n / 6 less: that tells m. Variances are those
-  of wrapped sums: a uniform variable of width n has the mean cosine
+  contains -m (U - 1/2), the variance is m n / 6 less, which tells m. Variances
+  are those of wrapped sums: a uniform variable of width n has the mean cosine
   sin(pi n / k) / (pi n / k).
 
   Args:
@@ -131,7 +132,7 @@ def coherent_variance(
 
   def uniform(width):
     x = math.pi * width / modulus
-    # From a period on, a uniform sum is as wide as can be told.
+    # A uniform sum that is wider than a period looks no wider.
     cosine = tf.sin(tf.minimum(x, math.pi)) / tf.maximum(x, _SMALL_ANGLE)
     log_cosine = tf.where(
       x > _SMALL_ANGLE,
@@ -152,13 +153,13 @@ def coherent_variance(
 
 
 def _are_equal(missing, decoded, num_clients):
-  """Tells whether all clients look like copies of one, bool [S].
+  """Tells whether all clients look like copies of each other, bool [S].
 
   n equal clients of s bins miss n^2 (1/6 - v(s)), see `rounding_noise`, which
   is n^2 exp(-2 pi^2 s^2) / pi^2 from a fifth of a bin on, and decode to
-  n^2 (s^2 + 1/12), of which 1/12 is noise. Both must agree. Larger s than that
-  of `_MIN_MISSING` miss too little to be seen and are decoded with an error
-  below the sum's own.
+  n^2 (s^2 + 1/12), of which 1/12 is noise. Both must agree. Clients of a larger
+  s than that of `_MIN_MISSING` miss too little to be seen, and are decoded with
+  an error below the sum's own.
   """
   n_squared = tf.square(num_clients)
   share = tf.clip_by_value(missing / n_squared, _MIN_MISSING, math.pi**-2)
@@ -175,7 +176,7 @@ def client_stddev_bins(
 
   Where bins are coarse, most clients send 0 and the others agree, because they
   share the offset: the sum is far from normal. Given the offset U, however,
-  clients are independent, so that with phi(U) = E exp(2 pi i q / k) of one::
+  clients are independent. With phi(U) = E exp(2 pi i q / k) of one client::
 
       E cos(2 pi S / k) = integral over U of Re phi(U)^n
 

@@ -13,12 +13,12 @@ class Rounding(enum.Enum):
       different clients are independent: 1/6 bin^2 each for coordinates whose
       standard deviation is a bin or more, unbiased for every coordinate.
     DITHER: subtractive dither (Roberts 1962): offsets come from the round's
-      shared seed and the server subtracts them again: 1/12 bin^2 per client and
-      no private randomness, so a run repeats bit for bit. Safe only where
-      clients differ by about half a bin or more, otherwise their errors add
-      coherently; the coarse bins of a calibration round are not, so that there
-      each client's offsets come from the shared seed and its own values, and
-      stay.
+      shared seed and the server subtracts them again. Errors have 1/12 bin^2
+      per client, and without private randomness a run repeats bit for bit.
+      Safe only where clients differ by about half a bin or more; otherwise
+      their errors add coherently. The coarse bins of a calibration round are
+      not safe. There each client's offsets come from the shared seed and its
+      own values, and are not subtracted.
   """
 
   STOCHASTIC = 'stochastic'

@@ -8,10 +8,10 @@ Fourier series of the sawtooth, stochastic rounding adds the variance::
     v(s) = 1/6 - (1 / pi^2) sum_m exp(-2 pi^2 m^2 s^2) / m^2       [bins^2]
 
 which is 1/6 for s of a bin or more and sqrt(2 / pi) s for s near 0, where a
-coordinate is rarely rounded away from 0. That of shared offsets follows from
-the same function, because the difference of two independent clients is normal
-with a standard deviation of sqrt(2) s. Assumed: clients are independent and of
-equal size.
+coordinate is rarely rounded away from 0. The variance of shared offsets follows
+from the same function, because the difference of two independent clients is
+normal with a standard deviation of sqrt(2) s. Assumed: clients are independent
+and of equal size.
 """
 
 import math
@@ -47,11 +47,13 @@ def decoded_variance(
   Args:
     client_stddev_bins: float64, standard deviation of one client's coordinates.
     num_clients: float64, number of clients.
-    rounding: the clients' mode; dither is meant after its subtraction.
+    rounding: the clients' mode. For dither, the sum is that after the
+      subtraction.
 
   Returns:
-    float64, bins^2 per client: `num_clients` times it is the variance of the
-    sum. For dither at most `num_clients / 12`, reached by equal clients.
+    float64, bins^2 per client: multiply it by `num_clients` for the variance of
+    the sum. For dither it is at most `num_clients / 12`, reached by equal
+    clients.
   """
   if rounding is modes.Rounding.STOCHASTIC:
     return stochastic_variance(client_stddev_bins)
