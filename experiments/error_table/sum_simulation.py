@@ -221,3 +221,16 @@ def aligned_clients(
   """Returns equal rows whose sum has normal coordinates of variance 1."""
   row = rng.standard_normal((1, dim), np.float32) / np.float32(num_clients)
   return np.repeat(row, num_clients, axis=0)
+
+
+def cancelling_clients(
+  rng: np.random.Generator, num_clients: int, dim: int
+) -> np.ndarray:
+  """Returns rows of which nearly all cancels; the sum has variance 1.
+
+  The sum is a hundredth of that of independent rows of the same size.
+  """
+  rows = rng.standard_normal((num_clients, dim), np.float32)
+  rows -= rows.mean(axis=0)
+  rows *= np.float32(100.0 / math.sqrt(num_clients))
+  return rows + aligned_clients(rng, num_clients, dim)

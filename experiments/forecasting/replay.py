@@ -3,7 +3,7 @@
 """What a rule for the bin size would have cost on recorded sizes of sums.
 
 A round with bin size b whose sum has the size sigma has the NMSE that
-`operating_point` predicts. If b is so small that the sum can not be read, the
+`decoding_error` predicts. If b is so small that the sum can not be read, the
 round is lost, the rule learns no more than that, and the next round calibrates:
 it costs the mean error of the ladder and shows its own size.
 """
@@ -15,16 +15,15 @@ from typing import NamedTuple, Sequence
 import numpy as np
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics.reading import decoding_error
 from tff_autotune_secagg.numerics.reading import wrapped_normal
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.rounding import rounding_noise
-from tff_autotune_secagg.numerics.tuning import bin_size as bin_size_lib
 from tff_autotune_secagg.numerics.tuning import forecasting
-from tff_autotune_secagg.numerics.tuning import operating_point
 from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 _ROUNDING = modes.Rounding.STOCHASTIC
-_DECODING = modes.Decoding.POSTERIOR_MEAN
+_DECODING = modes.Decoding.UNBIASED
 # ln of the bin size over the sum's size, where readability is looked for.
 _LOG_RATIOS = np.linspace(-20.0, 10.0, 6001)
 
@@ -56,7 +55,7 @@ def _observed(setting, log_ratios):
 def errors(setting: Setting, log_ratios: np.ndarray) -> np.ndarray:
   """NMSE of rounds with the given ln(bin size / size of the sum)."""
   half_periods, shares = _observed(setting, log_ratios)
-  return operating_point.nmse(half_periods, shares, _DECODING).numpy()
+  return decoding_error.nmse(half_periods, shares, _DECODING).numpy()
 
 
 @functools.lru_cache(maxsize=None)
@@ -118,7 +117,7 @@ def _forecasting_step(modulus):
     )
     state = forecasting.update(state, observation)
     predicted = forecasting.forecast(state)
-    bin_size, _ = bin_size_lib.best_bin_size(
+    bin_size, _ = wrapped_normal_tuner.best_bin_size(
       predicted,
       num_clients,
       modulus=modulus,
@@ -172,7 +171,7 @@ def _log_ratio(modulus, num_clients, stddev):
     zero,
     zero,
   )
-  bin_size, _ = bin_size_lib.best_bin_size(
+  bin_size, _ = wrapped_normal_tuner.best_bin_size(
     predicted,
     tf.constant(float(num_clients), tf.float64),
     modulus=modulus,
