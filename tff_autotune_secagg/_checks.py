@@ -10,6 +10,7 @@ import enum
 import functools
 import math
 import numbers
+import os
 import re
 import sys
 from typing import Any, Callable, Optional, Sequence, Type
@@ -24,6 +25,8 @@ MAX_BITS = 30
 
 # How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
 STATE_REFUSAL = 'The state was written with'
+
+_PATTERN_CHARACTERS = frozenset('*?[\\')
 
 _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 
@@ -157,6 +160,19 @@ def check_addresses(name: str, value: Any) -> Sequence[str]:
         f'{rule} with a port in 1..{MAX_PORT}, {_found(address)}'
       )
   return value
+
+
+def check_folder(name: str, value: Any) -> str:
+  """Returns a path as an absolute one that TensorFlow can read, or raises."""
+  check_instance(name, value, (str, os.PathLike), 'a path')
+  path = os.path.abspath(os.fspath(value))
+  if _PATTERN_CHARACTERS.intersection(path):
+    # TensorFlow writes there, and then finds nothing of what it has written.
+    raise ValueError(
+      f'`{name}` must be a path without `*`, `?`, `[` and backslashes, which'
+      f' TensorFlow reads as patterns, {_found(path)}'
+    )
+  return path
 
 
 def type_error(name: str, rule: str, found: Any) -> TypeError:

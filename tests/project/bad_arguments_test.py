@@ -251,6 +251,7 @@ _ELSEWHERE = {
   '__version__',
   'check_state',
   'load_latest_state',
+  'programs',
   'round_measurements',
   'simulation',
 }

@@ -19,6 +19,7 @@ from typing import (
 
 import tensorflow_federated as tff
 
+from tff_autotune_secagg.factories import default_context
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.stages import stage
 
@@ -92,6 +93,7 @@ def create_process(
   Raises:
     TypeError: `value_type` does not fit a stage.
   """
+  default_context.warn_once()
   builders, inner_factory = _unchain(builders, inner_factory)
   stages, inner_value_type = _build(builders, value_type)
   weight_types = () if weight_type is None else (weight_type,)

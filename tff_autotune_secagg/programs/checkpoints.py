@@ -7,6 +7,8 @@ without a word, and prints the weights of one of another structure. These
 functions say in one sentence what does not match, and print no values.
 """
 
+from collections.abc import Awaitable, Callable, Iterable
+import functools
 from typing import Any, Dict, Tuple
 
 from absl import logging
@@ -34,7 +36,7 @@ def check_state(process: Any, state: Any) -> None:
     ValueError: the state has other fields, sizes or dtypes, or comes from an
       aggregator of another modulus, size, rotation, rounding or version.
   """
-  _check_like(_initial_state(process), state)
+  check_like(_initial_state(process), state)
 
 
 async def load_latest_state(
@@ -44,7 +46,7 @@ async def load_latest_state(
 
   A version that cannot, such as one that a full disk or a power cut left half
   written, is logged as a warning, and the one before it is loaded. It is left
-  where it is: remove it before that version is saved again.
+  where it is: move it away before that version is saved again.
 
   Args:
     state_manager: where states were saved, such as a
@@ -58,33 +60,75 @@ async def load_latest_state(
     ValueError: as `check_state`; or states were saved, but none can be read.
   """
   initial = _initial_state(process)
+  load = functools.partial(state_manager.load, structure=initial)
+  state, version = await newest_whole(state_manager, load)
+  if state is None:
+    return initial, 0
+  check_like(initial, state)
+  return state, version
+
+
+async def newest_whole(
+  state_manager: tff.program.ProgramStateManager,
+  load: Callable[[int], Awaitable[Any]],
+  warn: Callable[..., None] = logging.warning,
+) -> Tuple[Any, int]:
+  """Returns the newest state that can be read, and its version.
+
+  Args:
+    state_manager: has the versions.
+    load: reads a version.
+    warn: is told of each version that is passed over, as a logger is.
+
+  Returns:
+    What `load` returned, and the version; None and 0 if none was saved.
+
+  Raises:
+    ValueError: none can be read; or the newest whole state has other fields.
+  """
   # Not by the version: `tff.learning.programs.train_model` saves a version 0.
   versions = sorted(await state_manager.get_versions() or [], reverse=True)
   for version in versions:
     try:
-      state = await state_manager.load(version, initial)
+      return await load(version), version
     except Exception as error:  # Of many kinds, by which part is broken.
-      if str(error).startswith(_OTHER_STRUCTURE):
-        # TFF's message is both structures in full.
-        raise ValueError(
-          'The checkpoint must have the fields of the process, found others:'
-          ' it was written by another kind or version of it.'
-        ) from None
+      if isinstance(error, OtherFieldsError):
+        raise
+      if is_other_structure(error):
+        raise OtherFieldsError('found others') from None
       reason = str(error).partition('\n')[0]
-      logging.warning(
+      warn(
         'The checkpoint of version %d cannot be read and is passed over: %s',
         version,
         reason,
       )
-      continue
-    _check_like(initial, state)
-    return state, version
   if versions:
     raise ValueError(
-      'Of the checkpoints one must be whole, found that none of the versions'
-      f' {sorted(versions)} can be read ({reason}): remove them to start anew.'
+      'One of the checkpoints must be whole, found that none of the versions'
+      f' {sorted(versions)} can be read ({reason}). They stay where they are;'
+      ' another folder begins anew.'
     )
-  return initial, 0
+  return None, 0
+
+
+class OtherFieldsError(ValueError):
+  """Another kind of process has written a checkpoint, which is whole."""
+
+  def __init__(self, found: str):
+    """Initializes the error.
+
+    Args:
+      found: begins with "found".
+    """
+    super().__init__(
+      f'The checkpoint must have the fields of the process, {found}: another'
+      ' model or aggregator, or another version of them, has written it.'
+    )
+
+
+def is_other_structure(error: Exception) -> bool:
+  """Whether a state manager has refused a whole state for its fields."""
+  return str(error).startswith(_OTHER_STRUCTURE)
 
 
 def _initial_state(process):
@@ -96,17 +140,26 @@ def _initial_state(process):
   return process.initialize()
 
 
-def _leaves(state: Any) -> Dict[str, np.ndarray]:
-  """The leaves of a state by their paths, such as 'inner/settings/modulus'."""
+def leaves(state: Any) -> Dict[str, np.ndarray]:
+  """Returns a state's leaves by paths such as 'inner/settings/modulus'."""
   return {
     '/'.join(map(str, path)): np.asarray(leaf)
     for path, leaf in tree.flatten_with_path(state)
   }
 
 
-def _check_like(wanted_state, state):
+def difference_of_fields(wanted: Iterable[str], found: Iterable[str]) -> str:
+  """Returns what tells two sets of paths apart, or nothing."""
+  differing = sorted(set(wanted) ^ set(found))
+  if not differing:
+    return ''
+  kind = 'lacks' if differing[0] in wanted else 'has besides'
+  return f'found that it {kind} {differing[0]!r}'
+
+
+def check_like(wanted_state: Any, state: Any) -> None:
   """Raises ValueError unless the states agree in all that is not learned."""
-  wanted, found = _leaves(wanted_state), _leaves(state)
+  wanted, found = leaves(wanted_state), leaves(state)
   # The outermost settings first: those of the parts inside follow from them.
   shared = sorted(wanted.keys() & found.keys())
   for path in sorted(shared, key=lambda path: path.count('/')):
@@ -116,13 +169,10 @@ def _check_like(wanted_state, state):
         raise ValueError(
           _checks.refused_state(name, found[path], 'process', wanted[path])
         )
-  differing_paths = sorted(wanted.keys() ^ found.keys())
-  if differing_paths:
-    path = differing_paths[0]
-    kind = 'lacks' if path in wanted else 'has besides'
+  difference = difference_of_fields(wanted, found)
+  if difference:
     raise ValueError(
-      f'`state` must have the fields of `process`, found that it {kind}'
-      f' {path!r}.'
+      f'`state` must have the fields of `process`, {difference}.'
     )
   for path, leaf in wanted.items():
     other = found[path]

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of what programs need; a whole one is in `tests/project/`."""
+"""Tests of running programs; a whole one is in `tests/project/`."""
 
 import asyncio
 import os
@@ -13,33 +13,9 @@ import numpy as np
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-from tff_autotune_secagg import simulation
+from tff_autotune_secagg import programs
 
 setUpModule = factory_conformance.set_up_context
-
-_CLIENTS = tff.FederatedType(
-  tff.SequenceType(tff.TensorType(np.float32)), tff.CLIENTS
-)
-
-
-class CohortSourceTest(absltest.TestCase):
-  def test_iterator_that_was_saved_goes_on_with_the_next_round(self):
-    source = simulation.CohortSource(lambda number: [number], _CLIENTS)
-    iterator = source.iterator()
-    self.assertEqual([iterator.select(2), iterator.select()], [[1], [2]])
-    restored = type(iterator).from_bytes(iterator.to_bytes())
-    self.assertEqual(restored.select(2), [3])
-    self.assertEqual(restored.federated_type, _CLIENTS)
-    self.assertEqual(source.federated_type, _CLIENTS)
-    self.assertEqual(source.iterator().select(2), [1])
-
-  def test_rejects_arguments(self):
-    with self.assertRaisesRegex(TypeError, '^`client_data` must be a function'):
-      simulation.CohortSource([1], _CLIENTS)
-    with self.assertRaisesRegex(
-      TypeError, '^`federated_type` must be a `tff.FederatedType`, found'
-    ):
-      simulation.CohortSource(len, _CLIENTS.member)
 
 
 class RunProgramTest(parameterized.TestCase):
@@ -57,7 +33,7 @@ class RunProgramTest(parameterized.TestCase):
 
   def test_computes_secure_sums(self):
     before = tff.framework.get_context_stack().current
-    self.assertEqual(simulation.run_program(self._sum()), 2)
+    self.assertEqual(programs.run_program(self._sum()), 2)
     self.assertIs(tff.framework.get_context_stack().current, before)
 
   def test_runs_in_a_thread_that_has_the_context(self):
@@ -66,7 +42,7 @@ class RunProgramTest(parameterized.TestCase):
 
     def run():
       tff.framework.set_default_context(context)
-      found.append(simulation.run_program(self._sum()))
+      found.append(programs.run_program(self._sum()))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -88,7 +64,7 @@ class RunProgramTest(parameterized.TestCase):
 
     handler = signal.getsignal(signal.SIGINT)
     with self.assertRaises(KeyboardInterrupt):
-      simulation.run_program(program())
+      programs.run_program(program())
     self.assertEqual(done, ['written'])
     self.assertEqual(signal.getsignal(signal.SIGINT), handler)
 
@@ -111,7 +87,7 @@ class RunProgramTest(parameterized.TestCase):
       await asyncio.sleep(seconds_left)
 
     with self.assertRaisesRegex(OSError, '^full$'):
-      simulation.run_program(program())
+      programs.run_program(program())
     self.assertEqual(done, ['written'])
 
   def test_an_error_of_the_program_lets_other_tasks_finish(self):
@@ -126,7 +102,7 @@ class RunProgramTest(parameterized.TestCase):
       raise ValueError('x')
 
     with self.assertRaisesRegex(ValueError, '^x$'):
-      simulation.run_program(program())
+      programs.run_program(program())
     self.assertEqual(done, ['written'])
 
   def test_errors_and_cancellation_are_the_programs_own(self):
@@ -135,11 +111,11 @@ class RunProgramTest(parameterized.TestCase):
 
     for error in (ValueError('x'), asyncio.CancelledError()):
       with self.assertRaises(type(error)):
-        simulation.run_program(fail(error))
+        programs.run_program(fail(error))
 
   def test_rejects_what_is_no_program(self):
     with self.assertRaisesRegex(TypeError, '^`program` must be a coroutine, f'):
-      simulation.run_program(self._sum)
+      programs.run_program(self._sum)
 
 
 if __name__ == '__main__':

@@ -16,8 +16,8 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-from tff_autotune_secagg import simulation
-from tff_autotune_secagg.simulation import training_folder
+from tff_autotune_secagg import programs
+from tff_autotune_secagg.programs import training_folder
 
 setUpModule = factory_conformance.set_up_context
 
@@ -53,7 +53,7 @@ class TrainInFolderTest(parameterized.TestCase):
       folder=self._folder,
       num_rounds=1,
     )
-    simulation.train_in_folder(**{**arguments, **changes})
+    programs.train_in_folder(**{**arguments, **changes})
 
   def setUp(self):
     super().setUp()

@@ -17,11 +17,10 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg.simulation import borders
 from tff_autotune_secagg.simulation import contexts
-from tff_autotune_secagg.simulation import partition
 from tff_autotune_secagg.simulation import round_warnings
-from tff_autotune_secagg.simulation import tensorflow_log
-from tff_autotune_secagg.simulation import worker_context
 from tff_autotune_secagg.simulation import worker_process
+from tff_autotune_secagg.simulation.remote import partition
+from tff_autotune_secagg.simulation.remote import worker_context
 
 _REMOTE_CHANNEL_OPTIONS = worker_process.MESSAGE_OPTIONS + (
   # A worker that came back is noticed after seconds, not after two minutes.
@@ -186,7 +185,6 @@ class RemoteBackend:
           'tff_autotune_secagg.worker --port='
           f'{worker.address.rpartition(":")[2]}`.'
         )
-    tensorflow_log.drop_unused_assertions()
     # All workers run the same computations: compile each of them once.
     self._compile_cached = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(
       tff.backends.native.desugar_and_transform_to_native

@@ -12,8 +12,9 @@ from typing import Any, Union
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.simulation import programs
-from tff_autotune_secagg.simulation import training_folder
+from tff_autotune_secagg.programs import cohort_source
+from tff_autotune_secagg.programs import running
+from tff_autotune_secagg.programs import training_folder
 
 
 def train_in_folder(
@@ -47,7 +48,9 @@ def train_in_folder(
 
   Raises:
     TypeError: an argument is of the wrong kind.
-    ValueError: `num_rounds` is not positive.
+    ValueError: `num_rounds` is not positive; TensorFlow cannot read from a
+      folder of this name; or the states in `folder` are of another model,
+      aggregator or modulus, or none of them can be read.
     OSError: `folder` cannot be written to, in any round, or another run has it.
     KeyboardInterrupt: Ctrl-C has ended it. What was being written is written.
     Exception: what `client_data`, `on_ready` or `on_round` raised.
@@ -61,19 +64,24 @@ def train_in_folder(
   _checks.check_int('num_rounds', num_rounds, minimum=1)
   for name, value in (('on_ready', on_ready), ('on_round', on_round)):
     _checks.check_instance(name, value, Callable, 'a function')
-  _checks.check_instance('folder', folder, (str, os.PathLike), 'a path')
-  folder = os.fspath(folder)
-  source = programs.CohortSource(
+  folder = _checks.check_folder('folder', folder)
+  source = cohort_source.CohortSource(
     client_data, process.next.type_signature.parameter[1]
   )
   with training_folder.held(folder):
     reports = training_folder.Reports(folder, on_round)
     states = training_folder.States(folder, reports)
-    on_ready(max(asyncio.run(states.get_versions()) or [0]))
-    programs.run_program(
+    initial = process.initialize()
+    asyncio.run(
+      states.load_latest(
+        tff.learning.programs.ProgramState(initial, 0, 0, source.iterator())
+      )
+    )
+    on_ready(states.rounds_done)
+    running.run_program(
       tff.learning.programs.train_model(
         train_process=process,
-        initial_train_state=process.initialize(),
+        initial_train_state=initial,
         train_data_source=source,
         train_per_round_clients=1,  # Unused: `client_data` knows how many.
         train_total_rounds=num_rounds,

@@ -22,6 +22,9 @@ from typing import Any, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_autotune_secagg.programs import checkpoints
+from tff_autotune_secagg.programs import state_folder
+
 _STATES = 'states'
 _STATES_KEPT = 5
 
@@ -127,11 +130,12 @@ class Reports(tff.program.ReleaseManager):
         known.set_result(is_written)
 
 
-class States(tff.program.FileProgramStateManager):
+class States(state_folder.StateFolder):
   """Keeps the newest states, each after the row of its round.
 
   Attributes:
     latest: the newest program state there is, None if there is none.
+    rounds_done: how many rounds were done when it was loaded.
   """
 
   def __init__(self, folder: str, reports: Reports):
@@ -141,17 +145,26 @@ class States(tff.program.FileProgramStateManager):
       folder: gets `states/`.
       reports: of the same training.
     """
-    super().__init__(
-      os.path.join(folder, _STATES), keep_total=_STATES_KEPT, keep_first=False
-    )
-    self._folder = folder
+    with _as_os_error(folder):
+      super().__init__(os.path.join(folder, _STATES), num_kept=_STATES_KEPT)
+    self._training_folder = folder
     self._reports = reports
     self.latest: Any = None
+    self.rounds_done = 0
 
   async def load_latest(self, structure: Any) -> tuple[Any, int]:
-    """See base class."""
-    self.latest, version = await super().load_latest(structure)
-    return self.latest, version
+    """Returns the newest whole program state and its version.
+
+    `train_model` calls it again, and gets what the first call has found.
+
+    Raises:
+      ValueError: as of `load_latest_state`.
+    """
+    if self.latest is None:
+      self.latest, self.rounds_done = await super().load_latest(structure)
+      if self.latest is not None:
+        checkpoints.check_like(structure.state, self.latest.state)
+    return self.latest, self.rounds_done
 
   async def save(self, program_state: Any, version: int) -> None:
     """See base class. Does nothing if the round could not be reported."""
@@ -159,7 +172,7 @@ class States(tff.program.FileProgramStateManager):
     if version and not await self._reports.is_written(version):
       return
     async with self._reports.turn:
-      with _as_os_error(self._folder):
+      with _as_os_error(self._training_folder):
         await super().save(program_state, version)
     self.latest = program_state
 

@@ -27,7 +27,7 @@ import tff_autotune_secagg as autotune
 
 setUpModule = factory_conformance.set_up_context
 
-_PROJECT = pathlib.Path(__file__).parent.parent
+_PROJECT = pathlib.Path(__file__).parents[2]
 _VALUE_TYPE = tff.TensorType(np.float32, [1500])
 # Appears in no message but one that prints weights.
 _WEIGHT = 0.7654321
@@ -140,7 +140,7 @@ class ContinuationTest(absltest.TestCase):
     state = _train(_training().initialize(), 1, 2)
     asyncio.run(manager.save(state, 2))
     code = (
-      'import sys; from tests import checkpoints_test;'
+      'import sys; from tests.programs import checkpoints_test;'
       ' checkpoints_test.continue_training(sys.argv[1])'
     )
     log_path = os.path.join(folder, 'log')

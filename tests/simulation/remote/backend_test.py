@@ -21,9 +21,9 @@ from tests.simulation import processes
 import tff_autotune_secagg
 from tff_autotune_secagg import simulation
 from tff_autotune_secagg.simulation import contexts
-from tff_autotune_secagg.simulation import worker_context
+from tff_autotune_secagg.simulation.remote import worker_context
 
-_PROJECT = pathlib.Path(__file__).parents[2]
+_PROJECT = pathlib.Path(__file__).parents[3]
 _HOSTS = ('127.0.0.1', '127.0.0.2')
 _NUM_FEATURES = 4
 # Of a call that waits for a worker that is gone. Long enough for a slow

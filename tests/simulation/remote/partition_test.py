@@ -9,7 +9,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow_federated as tff
 
-from tff_autotune_secagg.simulation import partition
+from tff_autotune_secagg.simulation.remote import partition
 
 _AT_CLIENTS = tff.types.FederatedType(np.int32, tff.CLIENTS)
 _AT_SERVER = tff.types.FederatedType(np.int32, tff.SERVER)
