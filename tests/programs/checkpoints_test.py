@@ -228,8 +228,9 @@ class UnreadableTest(parameterized.TestCase):
     with self.assertLogs(level='WARNING'):
       with self.assertRaisesRegex(
         ValueError,
-        r'^Of the checkpoints one must be whole, found that none of the'
-        r' versions \[1, 2\] can be read \(.*\): remove them to start anew\.$',
+        r'^One of the checkpoints must be whole, found that none of the'
+        r' versions \[1, 2\] can be read \(.*\)\. They stay where they are;'
+        r' another folder begins anew\.$',
       ):
         self._load()
 
@@ -362,8 +363,9 @@ class RefusalTest(parameterized.TestCase):
     asyncio.run(manager.save(weights, 1))
     with self.assertRaisesWithLiteralMatch(
       ValueError,
-      'The checkpoint must have the fields of the process, found others: it'
-      ' was written by another kind or version of it.',
+      'The checkpoint must have the fields of the process, found others:'
+      ' another model or aggregator, or another version of them, has written'
+      ' it.',
     ) as caught:
       asyncio.run(autotune.load_latest_state(manager, process))
     self.assertTrue(caught.exception.__suppress_context__)

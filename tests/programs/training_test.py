@@ -7,6 +7,7 @@ import csv
 import fcntl
 import functools
 import os
+import pathlib
 import shutil
 
 from absl.testing import absltest
@@ -16,6 +17,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tests import factory_conformance
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg import programs
 from tff_autotune_secagg.programs import training_folder
 
@@ -23,11 +25,11 @@ setUpModule = factory_conformance.set_up_context
 
 
 @functools.lru_cache(maxsize=None)
-def _process():
+def _process(modulus=None, use_bias=False):
   def model_fn():
     # A weight that goes to the mean of the data in one step.
     dense = tf.keras.layers.Dense(
-      1, use_bias=False, kernel_initializer='zeros', input_shape=[1]
+      1, use_bias=use_bias, kernel_initializer='zeros', input_shape=[1]
     )
     return tff.learning.models.from_keras_model(
       tf.keras.Sequential([dense]),
@@ -35,8 +37,15 @@ def _process():
       input_spec=(tf.TensorSpec([None, 1]), tf.TensorSpec([None, 1])),
     )
 
+  aggregator = None
+  if modulus is not None:
+    aggregator = autotune.autotuned_secure_aggregator(
+      modulus=modulus, zeroing=False, seed=1
+    )
   return tff.learning.algorithms.build_weighted_fed_avg(
-    model_fn, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5)
+    model_fn,
+    client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5),
+    model_aggregator=aggregator,
   )
 
 
@@ -101,6 +110,91 @@ class TrainInFolderTest(parameterized.TestCase):
     self.assertCountEqual(
       os.listdir(self._folder), ['lock', 'metrics.csv', 'model', 'states']
     )
+
+  @parameterized.named_parameters(
+    ('description', 'saved_model.pb', 0),
+    ('values', 'variables.data-00000-of-00001', 40),
+    ('index', 'variables.index', 20),
+  )
+  def test_continues_from_the_state_before_one_that_was_half_written(
+    self, name, size
+  ):
+    self._train(num_rounds=3)
+    broken = os.path.join(self._folder, 'states', 'program_state_3')
+    (path,) = pathlib.Path(broken).rglob(name)
+    os.truncate(path, size)
+    seen = []
+    with self.assertLogs(level='WARNING') as logged:
+      self._train(
+        num_rounds=4,
+        on_ready=seen.append,
+        on_round=lambda number, _: seen.append(number),
+      )
+    (line,) = logged.output
+    self.assertIn('The checkpoint of version 3 cannot be read and is', line)
+    self.assertEqual(seen, [2, 3, 4])
+    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
+      rows = [row['round'] for row in csv.DictReader(file)]
+    self.assertEqual(rows, [*'1234'])
+    self._assert_model_of_round(4)
+    # Nothing is lost of what could not be read.
+    self.assertIn('program_state_3.unreadable_1', self._states())
+
+  def test_without_a_whole_state_nothing_begins(self):
+    self._train()
+    for path in pathlib.Path(self._folder).rglob('saved_model.pb'):
+      os.truncate(path, 0)
+    before = self._states()
+    with self.assertLogs(level='WARNING'):
+      with self.assertRaisesRegex(
+        ValueError, r'none of the versions \[0, 1\] can be read'
+      ):
+        self._train(num_rounds=2, on_round=lambda *_: self.fail())
+    self.assertEqual(self._states(), before)
+
+  @parameterized.named_parameters(
+    (
+      'model',
+      dict(use_bias=True),
+      'The checkpoint must have the fields of the process, found that it lacks'
+      " 'state/global_model_weights/trainable/1': another model",
+    ),
+    (
+      'aggregator',
+      dict(modulus=256),
+      'The checkpoint must have the fields of the process, found that it'
+      " (lacks|has besides) 'state/aggregator/.*': another model",
+    ),
+  )
+  def test_states_of_another_process_are_refused_in_a_sentence(
+    self, options, message
+  ):
+    self._train()
+    self._assert_refused(_process(**options), message)
+
+  def test_states_of_another_modulus_are_refused_in_a_sentence(self):
+    self._train(process=_process(modulus=256))
+    self._assert_refused(
+      _process(modulus=16),
+      'The state was written with `modulus` 256, but this process has `modulus`'
+      ' 16: ',
+    )
+
+  def _assert_refused(self, process, message):
+    before = self._states()
+    with self.assertRaisesRegex(ValueError, f'^{message}') as caught:
+      self._train(process=process, on_ready=self.fail)
+    self.assertLess(len(str(caught.exception)), 250)
+    self.assertEqual(self._states(), before)
+
+  @parameterized.parameters('run[lr=0.1]', 'back\\slash', 'a*', 'b?')
+  def test_refuses_a_folder_that_could_not_be_continued(self, name):
+    self._folder = os.path.join(self._folder, name)
+    with self.assertRaisesRegex(
+      ValueError, r'^`folder` must be a path without `\*`, `\?`, `\[` and back'
+    ):
+      self._train()
+    self.assertFalse(os.path.exists(self._folder))
 
   def test_what_on_round_raises_ends_the_training_before_the_state(self):
     def on_round(round_num, metrics):
