@@ -8,12 +8,12 @@ from tff_autotune_secagg.aggregators import AutotunedSecureSumFactory
 from tff_autotune_secagg.checkpoints import check_state
 from tff_autotune_secagg.checkpoints import load_latest_state
 from tff_autotune_secagg.distributed_dp import distributed_dp_aggregator
-from tff_autotune_secagg.distributed_dp import distributed_dp_epsilon
-from tff_autotune_secagg.distributed_dp import distributed_dp_event
-from tff_autotune_secagg.distributed_dp import plan_distributed_dp_modulus
-from tff_autotune_secagg.factories.encoding_stage import (
-  QuantizeModEncodingStage,
+from tff_autotune_secagg.distributed_dp_planning import distributed_dp_epsilon
+from tff_autotune_secagg.distributed_dp_planning import distributed_dp_event
+from tff_autotune_secagg.distributed_dp_planning import (
+  plan_distributed_dp_modulus,
 )
+from tff_autotune_secagg.encoding_stage import QuantizeModEncodingStage
 from tff_autotune_secagg.factories.flatten import FlattenFactory
 from tff_autotune_secagg.factories.mean import SecureMeanFactory
 from tff_autotune_secagg.factories.mean import SecureUnweightedMeanFactory
@@ -21,6 +21,9 @@ from tff_autotune_secagg.factories.modular_sum import ExactModularSumFactory
 from tff_autotune_secagg.factories.quantize_mod import QuantizeModFactory
 from tff_autotune_secagg.factories.rotation import HadamardRotationFactory
 from tff_autotune_secagg.metrics import round_measurements
+from tff_autotune_secagg.modulus_planning import optimal_wrap_probability
+from tff_autotune_secagg.modulus_planning import plan_modulus
+from tff_autotune_secagg.modulus_planning import predicted_nmse
 from tff_autotune_secagg.numerics.rounding.modes import Decoding
 from tff_autotune_secagg.numerics.rounding.modes import Rounding
 from tff_autotune_secagg.numerics.tuning.tuners import FixedBinSize
@@ -28,9 +31,6 @@ from tff_autotune_secagg.numerics.tuning.tuners import Tuner
 from tff_autotune_secagg.numerics.tuning.wrapped_normal_tuner import (
   WrappedNormalTuner,
 )
-from tff_autotune_secagg.planning import optimal_wrap_probability
-from tff_autotune_secagg.planning import plan_modulus
-from tff_autotune_secagg.planning import predicted_nmse
 from tff_autotune_secagg.simulation import tensorflow_log as _tensorflow_log
 
 __all__ = [

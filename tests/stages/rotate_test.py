@@ -85,7 +85,7 @@ class StateTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
     ('size', _stage([9]), '`dim` 9, but'),
-    ('rotations', _stage([8], num_rotations=2), '`num_repeats` 2, but'),
+    ('rotations', _stage([8], num_rotations=2), '`num_rotations` 2, but'),
   )
   def test_a_state_of_other_settings_is_refused(self, other, message):
     with self.assertRaisesRegex(

@@ -217,7 +217,7 @@ def _compute(stages, argument_types, inner_value_type, inner_process) -> _Chain:
   def initialize(inner_state):
     state = inner_state
     for made in reversed(stages):
-      state = made.nest_state(made.initial_state(), state)
+      state = stage.nest_state(made, made.initial_state(), state)
     return state
 
   state_type = initialize.type_signature.result
@@ -255,8 +255,8 @@ def _compute(stages, argument_types, inner_value_type, inner_process) -> _Chain:
     for made, own in reversed(list(zip(stages, own_states))):
       found = sums.pop() if made.signal_limits else ()
       leaves, own, measured = made.decode(leaves, found, own)
-      state = made.nest_state(own, state)
-      measurements = made.nest_measurements(measured, measurements)
+      state = stage.nest_state(made, own, state)
+      measurements = stage.nest_measurements(made, measured, measurements)
     return state, value_types.pack(leaves, value_type), measurements
 
   limits = tuple(made.signal_limits for made in stages if made.signal_limits)
@@ -267,6 +267,6 @@ def _unnest(stages, state):
   """Returns the stages' own states, and the inner state."""
   own_states = []
   for made in stages:
-    own, state = made.unnest_state(state)
+    own, state = stage.unnest_state(made, state)
     own_states.append(own)
   return own_states, state

@@ -34,6 +34,8 @@ class ClipStage(stage.Stage):
     `settings` and `clip_norm` (float32, units of values).
   """
 
+  measures_on_one_level = True
+
   def __init__(self, specs, *, l2_norm_clip, noise_multiplier, count_stddev):
     """Initializes the stage.
 
@@ -122,10 +124,6 @@ class ClipStage(stage.Stage):
       clip_norm=norm, noise_stddev=self._noise_multiplier() * norm, **measured
     )
     return [mean * tf.cast(norm, mean.dtype)], next_state, measurements
-
-  def nest_measurements(self, own, inner):
-    """One level for all."""
-    return collections.OrderedDict([*own.items(), *inner.items()])
 
   def _check(self, state, settings):
     """Returns tensors that exist if the state has these settings."""

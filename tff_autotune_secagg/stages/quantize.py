@@ -10,6 +10,7 @@ import tensorflow as tf
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.stages import rotate
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
 
@@ -17,7 +18,7 @@ _TOO_SHORT = (
   'The values have too few coordinates to read a sum by: that takes 13, or 26'
   ' with a modulus of 2, and in a calibration so many in one of 16 parts. Every'
   ' sum will be 0. Rotate them by'
-  ' `HadamardRotationFactory(..., min_dim=1024)`, as'
+  f' `HadamardRotationFactory(..., min_dim={rotate.MIN_DIM})`, as'
   ' `AutotunedSecureSumFactory` does.'
 )
 
@@ -36,7 +37,7 @@ class QuantizeStage(stage.Stage):
 
   def __init__(self, specs, *, tuner, seed):
     """Initializes the stage; arguments as of `QuantizeModFactory`."""
-    self._specs = specs
+    super().__init__(specs)
     self._tuner = tuner
     self._seed = seed
     self._codec = round_codec.RoundCodec(tuner, specs)

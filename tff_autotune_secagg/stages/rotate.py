@@ -13,6 +13,16 @@ from tff_autotune_secagg.numerics.rotation import randomized_hadamard
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import state_guard
 
+# Smaller values are padded to so many coordinates: each of the sixteen stripes
+# of a calibration then holds enough of them to be told from noise, and the clip
+# bit of a private update spreads over enough of them to leave no period.
+MIN_DIM = 1024
+
+
+def width(dim: int, min_dim: int = MIN_DIM) -> int:
+  """Returns the coordinates of a rotated vector that had `dim`; 0 has none."""
+  return hadamard.padded_dim(max(dim, min_dim)) if dim else 0
+
 
 class RotateStage(stage.Stage):
   """Rotates each leaf as a vector, all clients alike.
@@ -23,26 +33,25 @@ class RotateStage(stage.Stage):
 
   def __init__(self, specs, *, num_rotations, min_dim, seed):
     """Initializes the stage; arguments as of `HadamardRotationFactory`."""
-    self._specs = specs
+    super().__init__(specs)
     self._num_rotations = num_rotations
     self._min_dim = min_dim
     self._seed = seed
     self._settings = collections.OrderedDict(
       dim=sum(spec.shape.num_elements() for spec in specs),
-      num_repeats=num_rotations,
+      num_rotations=num_rotations,
     )
 
   @property
   def out_specs(self):
     """A vector of an available Hadamard order for each leaf."""
     return [
-      tf.TensorSpec([self._order(spec)], dtypes.working_dtype(spec.dtype))
+      tf.TensorSpec(
+        [width(spec.shape.num_elements(), self._min_dim)],
+        dtypes.working_dtype(spec.dtype),
+      )
       for spec in self._specs
     ]
-
-  def _order(self, spec):
-    dim = spec.shape.num_elements()
-    return hadamard.padded_dim(max(dim, self._min_dim)) if dim else 0
 
   def initial_state(self):
     """The settings and the seed."""

@@ -32,6 +32,7 @@ class ShareNoiseStage(stage.Stage):
   """
 
   signal_limits = collections.OrderedDict(num_clients=1)
+  measures_on_one_level = True
 
   def __init__(
     self,
@@ -142,7 +143,7 @@ class ShareNoiseStage(stage.Stage):
     for name, value in seen.items():
       measurements[name] = tf.where(is_enough, value, tf.zeros_like(value))
     num_bits = quantization.num_bits(self._modulus)
-    num_bytes = (self._spec.shape[0] * num_bits + 7) // 8
+    num_bytes = quantization.payload_bytes(self._spec.shape[0], num_bits)
     measurements['bits_per_coordinate'] = tf.constant(num_bits, tf.int32)
     measurements['bytes_per_client'] = tf.constant(num_bytes, tf.int64)
     settings = state_guard.assert_settings(
@@ -150,8 +151,3 @@ class ShareNoiseStage(stage.Stage):
     )
     next_state = collections.OrderedDict(settings=settings)
     return [mean], next_state, measurements
-
-  def nest_measurements(self, own, inner):
-    """There are none behind it."""
-    del inner  # Empty.
-    return own

@@ -14,6 +14,7 @@ class WireStage(stage.Stage):
   """Reduces integers modulo `modulus`, in a dtype that sums them exactly."""
 
   takes_integers = True
+  measures_on_one_level = True  # There are none, here and behind.
 
   def __init__(self, specs, *, modulus, in_modulus=None):
     """Initializes the stage.
@@ -32,7 +33,7 @@ class WireStage(stage.Stage):
         f'`modulus` must be {in_modulus}, that of the residues to sum, found'
         f' {modulus}: give both factories the same.'
       )
-    self._specs = specs
+    super().__init__(specs)
     self._modulus = modulus
     self._is_reduced = in_modulus is not None
 
@@ -56,8 +57,3 @@ class WireStage(stage.Stage):
     del signals  # None.
     cast = [tf.cast(x, spec.dtype) for x, spec in zip(leaves, self._specs)]
     return cast, state, collections.OrderedDict()
-
-  def nest_measurements(self, own, inner):
-    """There are none."""
-    del own, inner  # Both empty.
-    return collections.OrderedDict()
