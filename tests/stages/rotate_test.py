@@ -9,6 +9,7 @@ from scipy import linalg
 import tensorflow as tf
 
 from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import stage
 
 
 def _stage(*shapes, num_rotations=1, min_dim=1, dtype=tf.float32, seed=7):
@@ -92,7 +93,7 @@ class StateTest(parameterized.TestCase):
       tf.errors.InvalidArgumentError,
       f'The state was written with {message} this HadamardRotationFactory has',
     ):
-      _stage([8]).decode([tf.zeros([8])], (), other.initial_state())
+      stage.unnest_state(_stage([8]), stage.initial_state(other, ()))
 
 
 if __name__ == '__main__':

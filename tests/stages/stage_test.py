@@ -100,6 +100,11 @@ class WithState(Identity):
     return collections.OrderedDict(a=tf.constant(1), b=tf.constant(2))
 
 
+class WithSettings(WithState):
+  owner = 'Somebody'
+  settings = collections.OrderedDict(x=3, y=4)
+
+
 class DefaultsTest(absltest.TestCase):
   def test_has_no_state_parameters_nor_signals(self):
     made = Identity([])
@@ -123,17 +128,19 @@ class DefaultsTest(absltest.TestCase):
 class NestingTest(absltest.TestCase):
   def test_without_state_nests_nothing(self):
     made, inner, none = Identity([]), object(), collections.OrderedDict()
-    self.assertIs(stage.nest_state(made, none, inner), inner)
+    self.assertIs(stage.initial_state(made, inner), inner)
+    self.assertIs(stage.nest_state(made, none, none, inner), inner)
     self.assertIs(stage.nest_measurements(made, none, inner), inner)
-    self.assertEqual(stage.unnest_state(made, inner), (none, inner))
+    self.assertEqual(stage.unnest_state(made, inner), (none, none, inner))
 
   def test_state_is_nested_in_front_and_taken_apart_again(self):
     made, inner = WithState([]), object()
-    state = stage.nest_state(made, made.initial_state(), inner)
+    state = stage.initial_state(made, inner)
     self.assertSequenceEqual(list(state), ['a', 'b', 'inner'])
     self.assertIs(state['inner'], inner)
-    own, found = stage.unnest_state(made, state)
+    settings, own, found = stage.unnest_state(made, state)
     self.assertIs(found, inner)
+    self.assertEmpty(settings)
     self.assertSequenceEqual(list(own), ['a', 'b'])
     measured = collections.OrderedDict(c=3)
     self.assertSequenceEqual(
@@ -142,9 +149,9 @@ class NestingTest(absltest.TestCase):
 
   def test_a_level_with_a_name_is_there_without_state_and_comes_first(self):
     made, inner = Named([]), object()
-    state = stage.nest_state(made, made.initial_state(), inner)
+    state = stage.initial_state(made, inner)
     self.assertEqual(list(state.items()), [('value', inner)])
-    own, found = stage.unnest_state(made, state)
+    _, own, found = stage.unnest_state(made, state)
     self.assertEmpty(own)
     self.assertIs(found, inner)
     measured = collections.OrderedDict(c=3)
@@ -152,6 +159,22 @@ class NestingTest(absltest.TestCase):
       list(stage.nest_measurements(made, measured, inner).items()),
       [('value', inner), ('c', 3)],
     )
+
+  def test_settings_come_first_and_are_checked(self):
+    made, inner = WithSettings([]), object()
+    state = stage.initial_state(made, inner)
+    self.assertSequenceEqual(list(state), ['settings', 'a', 'b', 'inner'])
+    settings, own, found = stage.unnest_state(made, state)
+    self.assertIs(found, inner)
+    self.assertEqual({n: int(s) for n, s in settings.items()}, dict(x=3, y=4))
+    self.assertSequenceEqual(list(own), ['a', 'b'])
+    # Of two that differ it is the first.
+    state['settings'] = dict(x=tf.constant(5, tf.int64), y=settings['x'])
+    with self.assertRaisesRegex(
+      tf.errors.InvalidArgumentError,
+      'The state was written with `x` 5, but this Somebody has `x` 3:',
+    ):
+      stage.unnest_state(made, state)
 
   def test_measurements_on_one_level(self):
     measured = collections.OrderedDict(c=3)
@@ -225,14 +248,19 @@ class EveryStageTest(parameterized.TestCase):
   @parameterized.named_parameters(*_STAGES)
   def test_state_nests_around_any_other(self, stage_class, options, specs):
     made = stage_class(list(specs), **options)
-    own = made.initial_state()
     inner = collections.OrderedDict(x=tf.constant(7))
-    found, found_inner = stage.unnest_state(
-      made, stage.nest_state(made, own, inner)
+    state = stage.initial_state(made, inner)
+    settings, own, found = stage.unnest_state(made, state)
+    self.assertEqual(found, inner)
+    self.assertEqual(
+      {name: float(value) for name, value in settings.items()},
+      dict(made.settings),
     )
-    self.assertEqual(found_inner, inner)
-    tf.nest.assert_same_structure(found, own)
-    tf.nest.map_structure(np.testing.assert_array_equal, found, own)
+    again = stage.nest_state(made, settings, own, found)
+    tf.nest.assert_same_structure(again, state)
+    tf.nest.map_structure(np.testing.assert_array_equal, again, state)
+    # Who has settings has a name to refuse others by.
+    self.assertEqual(bool(made.settings), bool(made.owner))
 
 
 if __name__ == '__main__':

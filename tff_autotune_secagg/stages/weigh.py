@@ -43,15 +43,11 @@ class WeighStage(stage.Stage):
         a scalar of any float or integer dtype; if not, all weights are 1.
     """
     super().__init__(specs)
-    self._is_weighted = is_weighted
-
-  @property
-  def out_specs(self):
-    """Products in the dtype of the round."""
-    return [
+    self.out_specs = [
       tf.TensorSpec(spec.shape, dtypes.working_dtype(spec.dtype))
-      for spec in self._specs
+      for spec in specs
     ]
+    self._is_weighted = is_weighted
 
   def encode(self, leaves, parameters):
     """Multiplies by the weight, or rejects the client."""

@@ -34,23 +34,20 @@ class WireStage(stage.Stage):
         f' {modulus}: give both factories the same.'
       )
     super().__init__(specs)
+    self.out_specs = [
+      tf.TensorSpec(spec.shape, quantization.sum_dtype(modulus))
+      for spec in specs
+    ]
     self._modulus = modulus
     self._is_reduced = in_modulus is not None
-
-  @property
-  def out_specs(self):
-    """The same shapes in the dtype of the sum."""
-    dtype = quantization.sum_dtype(self._modulus)
-    return [tf.TensorSpec(spec.shape, dtype) for spec in self._specs]
 
   def encode(self, leaves, parameters):
     """Reduces and casts."""
     del parameters  # None.
-    dtype = quantization.sum_dtype(self._modulus)
     if not self._is_reduced:
       leaves = [quantization.reduce_modulo(x, self._modulus) for x in leaves]
-    residues = [tf.cast(leaf, dtype) for leaf in leaves]
-    return residues, collections.OrderedDict()
+    cast = [tf.cast(x, spec.dtype) for x, spec in zip(leaves, self.out_specs)]
+    return cast, collections.OrderedDict()
 
   def decode(self, leaves, signals, state):
     """Casts back."""
