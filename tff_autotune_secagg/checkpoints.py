@@ -7,6 +7,7 @@ without a word, and prints the weights of one of another structure. These
 functions say in one sentence what does not match, and print no values.
 """
 
+import re
 from typing import Any, Dict, Tuple
 
 from absl import logging
@@ -19,6 +20,11 @@ from tff_autotune_secagg import _checks
 # How the message begins by which a state manager refuses a state that can be
 # read, but has other fields.
 _OTHER_STRUCTURE = "The two structures don't have the same nested structure."
+
+# What it says of the first two dictionaries that differ.
+_KEYS = re.compile(
+  r'keys type=list str=(\[.*?\]), while .* type=list str=(\[.*?\])'
+)
 
 
 def check_state(process: Any, state: Any) -> None:
@@ -65,11 +71,7 @@ async def load_latest_state(
       state = await state_manager.load(version, initial)
     except Exception as error:  # Of many kinds, by which part is broken.
       if str(error).startswith(_OTHER_STRUCTURE):
-        # TFF's message is both structures in full.
-        raise ValueError(
-          'The checkpoint must have the fields of the process, found others:'
-          ' it was written by another kind or version of it.'
-        ) from None
+        raise ValueError(_difference(str(error))) from None
       reason = str(error).partition('\n')[0]
       logging.warning(
         'The checkpoint of version %d cannot be read and is passed over: %s',
@@ -85,6 +87,31 @@ async def load_latest_state(
       f' {sorted(versions)} can be read ({reason}): remove them to start anew.'
     )
   return initial, 0
+
+
+def _difference(message: str) -> str:
+  """Returns what TFF says of two structures, which it shows in full, in short.
+
+  Args:
+    message: of the error; the structure that is wanted is the first in it.
+  """
+  formats = re.findall(r"'state_format'[,:] (\d+)", message)
+  if len(formats) == 2 and formats[0] != formats[1]:
+    return _checks.refused_state(
+      'state_format', formats[1], 'process', formats[0]
+    )
+  found = 'others'
+  keys = _KEYS.search(message)
+  if keys:
+    wanted, others = (set(re.findall("'(.*?)'", k)) for k in keys.groups())
+    found = (
+      f'that it lacks {sorted(wanted - others)} and has besides'
+      f' {sorted(others - wanted)}'
+    )
+  return (
+    f'The checkpoint must have the fields of the process, found {found}: it was'
+    ' written by another kind or version of it.'
+  )
 
 
 def _initial_state(process):
