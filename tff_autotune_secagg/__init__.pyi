@@ -14,16 +14,16 @@ from tff_autotune_secagg.aggregators import (
 from tff_autotune_secagg.distributed_dp import (
   distributed_dp_aggregator as distributed_dp_aggregator,
 )
-from tff_autotune_secagg.distributed_dp import (
+from tff_autotune_secagg.distributed_dp_planning import (
   distributed_dp_epsilon as distributed_dp_epsilon,
 )
-from tff_autotune_secagg.distributed_dp import (
+from tff_autotune_secagg.distributed_dp_planning import (
   distributed_dp_event as distributed_dp_event,
 )
-from tff_autotune_secagg.distributed_dp import (
+from tff_autotune_secagg.distributed_dp_planning import (
   plan_distributed_dp_modulus as plan_distributed_dp_modulus,
 )
-from tff_autotune_secagg.factories.encoding_stage import (
+from tff_autotune_secagg.encoding_stage import (
   QuantizeModEncodingStage as QuantizeModEncodingStage,
 )
 from tff_autotune_secagg.factories.flatten import (
@@ -45,6 +45,13 @@ from tff_autotune_secagg.factories.rotation import (
   HadamardRotationFactory as HadamardRotationFactory,
 )
 from tff_autotune_secagg.metrics import round_measurements as round_measurements
+from tff_autotune_secagg.modulus_planning import (
+  optimal_wrap_probability as optimal_wrap_probability,
+)
+from tff_autotune_secagg.modulus_planning import plan_modulus as plan_modulus
+from tff_autotune_secagg.modulus_planning import (
+  predicted_nmse as predicted_nmse,
+)
 from tff_autotune_secagg.numerics.rounding.modes import Decoding as Decoding
 from tff_autotune_secagg.numerics.rounding.modes import Rounding as Rounding
 from tff_autotune_secagg.numerics.tuning.tuners import (
@@ -54,11 +61,6 @@ from tff_autotune_secagg.numerics.tuning.tuners import Tuner as Tuner
 from tff_autotune_secagg.numerics.tuning.wrapped_normal_tuner import (
   WrappedNormalTuner as WrappedNormalTuner,
 )
-from tff_autotune_secagg.planning import (
-  optimal_wrap_probability as optimal_wrap_probability,
-)
-from tff_autotune_secagg.planning import plan_modulus as plan_modulus
-from tff_autotune_secagg.planning import predicted_nmse as predicted_nmse
 from tff_autotune_secagg.programs.checkpoints import check_state as check_state
 from tff_autotune_secagg.programs.checkpoints import (
   load_latest_state as load_latest_state,

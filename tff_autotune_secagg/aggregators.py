@@ -3,13 +3,13 @@
 """Ready-made compositions: what most users need."""
 
 import math
-from typing import Any, Optional
+from typing import Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import flatten
 from tff_autotune_secagg.factories import mean
@@ -19,10 +19,7 @@ from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import modulus_problems
 from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
-
-# Smaller values are padded so that each of the sixteen stripes of a calibration
-# round holds enough coordinates to be told from noise.
-MIN_DIM = 1024
+from tff_autotune_secagg.stages import rotate
 
 
 class AutotunedSecureSumFactory(chain.ChainedFactory):
@@ -72,8 +69,6 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
     num_rotations: int = 1,
     seed: Optional[int] = None,
-    num_repeats: Optional[int] = None,
-    drift: Any = None,
   ):
     """Initializes the factory.
 
@@ -90,8 +85,6 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
         only a few nonzero coordinates.
       seed: of the rotations and the dither; int of 0 .. 2**63 - 1, or None to
         draw one in every `initialize`.
-      num_repeats: the former name of `num_rotations`.
-      drift: has no effect, and will be removed in 0.2.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range,
@@ -104,7 +97,6 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
       rounding=rounding,
       decoding=decoding,
     )
-    _checks.warn_unused('drift', drift)
     if num_clients is not None:
       _check_modulus_fits(
         _checks.check_int('num_clients', num_clients, 1),
@@ -113,18 +105,15 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
         rounding,
         decoding,
       )
-    num_rotations = _checks.renamed(
-      'num_rotations', num_rotations, 'num_repeats', num_repeats
-    )
-    quantize = quantize_mod.QuantizeModFactory(
+    quantized = quantize_mod.QuantizeModFactory(
       modular_sum.ExactModularSumFactory(modulus=modulus),
       tuner=tuner,
       seed=seed,
     )
-    rotate = rotation.HadamardRotationFactory(
-      quantize, num_rotations=num_rotations, min_dim=MIN_DIM, seed=seed
+    rotated = rotation.HadamardRotationFactory(
+      quantized, num_rotations=num_rotations, min_dim=rotate.MIN_DIM, seed=seed
     )
-    super().__init__([], flatten.FlattenFactory(rotate))
+    super().__init__([], flatten.FlattenFactory(rotated))
 
 
 def _check_modulus_fits(
@@ -139,7 +128,7 @@ def _check_modulus_fits(
   )
   limit = modulus_problems.MAX_PREDICTED_NMSE
   if problems.error:
-    error = planning.predicted_nmse(
+    error = modulus_planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, **options
     )
     reason = (
@@ -155,7 +144,7 @@ def _check_modulus_fits(
   else:
     return
   try:
-    fit = planning.plan_modulus(num_clients, limit, **options)
+    fit = modulus_planning.plan_modulus(num_clients, limit, **options)
     change = f'Raise `modulus` to {fit} or more, or lower `num_clients`.'
   except ValueError:  # So many coordinates wrap that no modulus helps.
     change = 'No modulus will do: lower `wrap_probability` or leave it out.'
@@ -178,8 +167,6 @@ def autotuned_secure_aggregator(
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   num_rotations: int = 1,
   seed: Optional[int] = None,
-  num_repeats: Optional[int] = None,
-  drift: Any = None,
 ) -> tff.aggregators.AggregationFactory:
   """Secure mean of model updates, for `model_aggregator=` of TFF's builders.
 
@@ -211,8 +198,6 @@ def autotuned_secure_aggregator(
     decoding: as in `AutotunedSecureSumFactory`.
     num_rotations: as in `AutotunedSecureSumFactory`.
     seed: as in `AutotunedSecureSumFactory`.
-    num_repeats: the former name of `num_rotations`.
-    drift: has no effect, and will be removed in 0.2.
 
   Returns:
     A `tff.aggregators.WeightedAggregationFactory`, or an unweighted one.
@@ -220,7 +205,6 @@ def autotuned_secure_aggregator(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
-  _checks.warn_unused('drift', drift)
   _checks.check_bool('zeroing', zeroing)
   _checks.check_bool('clipping', clipping)
   _checks.check_bool('weighted', weighted)
@@ -230,9 +214,7 @@ def autotuned_secure_aggregator(
     num_clients=num_clients,
     rounding=rounding,
     decoding=decoding,
-    num_rotations=_checks.renamed(
-      'num_rotations', num_rotations, 'num_repeats', num_repeats
-    ),
+    num_rotations=num_rotations,
     seed=seed,
   )
   if weighted:

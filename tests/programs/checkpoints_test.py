@@ -258,7 +258,7 @@ class RefusalTest(parameterized.TestCase):
     ('rounding', 'dither', 0, 1, 'QuantizeModFactory'),
     ('version', 'state_format', 1, 2, 'QuantizeModFactory'),
     ('size', 'dim', 1501, 1500, 'HadamardRotationFactory'),
-    ('rotation', 'num_repeats', 2, 1, 'HadamardRotationFactory'),
+    ('rotation', 'num_rotations', 2, 1, 'HadamardRotationFactory'),
   )
   def test_other_settings_are_refused_in_one_sentence(
     self, name, found, wanted, owner

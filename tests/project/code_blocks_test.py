@@ -176,7 +176,7 @@ class SessionsTest(absltest.TestCase):
     self.assertEqual(runner.failures, 0, report.getvalue())
 
   def test_the_planner_prints_the_table_of_a_document(self):
-    (shell,) = (b for b in _blocks('shell') if 'run_private' in b.code)
+    (shell,) = (b for b in _blocks('shell') if '--noise_multiplier=' in b.code)
     (table,) = (b for b in _blocks('text') if b.document == shell.document)
     python, *arguments = shlex.split(shell.code.replace('\\\n', ' '))
     self.assertEqual(python, 'python')

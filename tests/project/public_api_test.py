@@ -149,8 +149,7 @@ class PublicApiTest(absltest.TestCase):
       if not inspect.isclass(value) or issubclass(value, enum.Enum):
         continue
       for parameter in inspect.signature(value.__init__).parameters.values():
-        # `former`: keywords that warn until 0.2.
-        if parameter.name not in inner | {'former'}:
+        if parameter.name not in inner:
           self.assertEqual(
             parameter.kind, inspect.Parameter.KEYWORD_ONLY, parameter
           )

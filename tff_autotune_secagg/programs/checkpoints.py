@@ -9,6 +9,7 @@ functions say in one sentence what does not match, and print no values.
 
 from collections.abc import Awaitable, Callable, Iterable
 import functools
+import re
 from typing import Any, Dict, Tuple
 
 from absl import logging
@@ -21,6 +22,11 @@ from tff_autotune_secagg import _checks
 # How the message begins by which a state manager refuses a state that can be
 # read, but has other fields.
 _OTHER_STRUCTURE = "The two structures don't have the same nested structure."
+
+# What it says of the first two dictionaries that differ.
+_KEYS = re.compile(
+  r'keys type=list str=(\[.*?\]), while .* type=list str=(\[.*?\])'
+)
 
 
 def check_state(process: Any, state: Any) -> None:
@@ -95,7 +101,7 @@ async def newest_whole(
       if isinstance(error, OtherFieldsError):
         raise
       if is_other_structure(error):
-        raise OtherFieldsError('found others') from None
+        raise _difference(str(error)) from None
       reason = str(error).partition('\n')[0]
       warn(
         'The checkpoint of version %d cannot be read and is passed over: %s',
@@ -129,6 +135,27 @@ class OtherFieldsError(ValueError):
 def is_other_structure(error: Exception) -> bool:
   """Whether a state manager has refused a whole state for its fields."""
   return str(error).startswith(_OTHER_STRUCTURE)
+
+
+def _difference(message: str) -> ValueError:
+  """Returns what TFF says of two structures, which it shows in full, in short.
+
+  Args:
+    message: of the error; the structure that is wanted is the first in it.
+  """
+  formats = re.findall(r"'state_format'[,:] (\d+)", message)
+  if len(formats) == 2 and formats[0] != formats[1]:
+    return ValueError(
+      _checks.refused_state('state_format', formats[1], 'process', formats[0])
+    )
+  keys = _KEYS.search(message)
+  if not keys:
+    return OtherFieldsError('found others')
+  wanted, others = (set(re.findall("'(.*?)'", k)) for k in keys.groups())
+  return OtherFieldsError(
+    f'found that it lacks {sorted(wanted - others)} and has besides'
+    f' {sorted(others - wanted)}'
+  )
 
 
 def _initial_state(process):

@@ -3,7 +3,7 @@
 """The tuner that learns the next bin size from the masked sums."""
 
 import collections
-from typing import Any, Optional, Tuple
+from typing import Optional, Tuple
 
 import tensorflow as tf
 
@@ -60,7 +60,6 @@ class WrappedNormalTuner(tuners.Tuner):
     wrap_probability: Optional[float] = None,
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
-    drift: Any = None,
   ):
     """Initializes the tuner.
 
@@ -71,13 +70,11 @@ class WrappedNormalTuner(tuners.Tuner):
         b = 2 z sigma_tot / (k - 1).
       rounding: the clients' `Rounding`.
       decoding: the server's `Decoding`, which moves the optimum a little.
-      drift: has no effect, and will be removed in 0.2.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
     super().__init__(modulus=modulus, rounding=rounding, decoding=decoding)
-    _checks.warn_unused('drift', drift)
     operating_point.check_wrap_probability(wrap_probability)
     self._wrap_probability = wrap_probability
 

@@ -7,7 +7,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import tensorflow as tf
 
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import modulus_problems
 
@@ -24,11 +24,13 @@ class PlanTest(parameterized.TestCase):
   def test_is_the_smallest_that_meets_the_target(
     self, num_clients, target, rounding
   ):
-    modulus = planning.plan_modulus(num_clients, target, rounding=rounding)
+    modulus = modulus_planning.plan_modulus(
+      num_clients, target, rounding=rounding
+    )
     self.assertEqual(modulus & (modulus - 1), 0)
 
     def is_good(k):
-      error = planning.predicted_nmse(
+      error = modulus_planning.predicted_nmse(
         num_clients=num_clients, modulus=k, rounding=rounding
       )
       problems = modulus_problems.find(
@@ -46,34 +48,13 @@ class PlanTest(parameterized.TestCase):
   def test_uncertain_sizes_cost_bits(self):
     for num_clients in (10, 1000):
       moduli = [
-        planning.plan_modulus(num_clients, 1e-3, size_uncertainty=u)
+        modulus_planning.plan_modulus(num_clients, 1e-3, size_uncertainty=u)
         for u in (0.0, 0.4, 1.0)
       ]
       self.assertEqual(moduli, sorted(set(moduli)))
 
-  def test_drift_is_the_former_name_of_size_uncertainty(self):
-    options = dict(num_clients=10, modulus=256)
-    for function in (
-      planning.predicted_nmse,
-      planning.optimal_wrap_probability,
-    ):
-      with self.assertWarnsRegex(
-        DeprecationWarning, '^`drift` is now `size_uncertainty`'
-      ):
-        found = function(drift=0.4, **options)
-      self.assertEqual(found, function(size_uncertainty=0.4, **options))
-      # Negative control: it is not ignored.
-      self.assertNotEqual(found, function(**options))
-    with self.assertWarnsRegex(
-      DeprecationWarning, '^`drift` is now `size_uncertainty`'
-    ):
-      found = planning.plan_modulus(10, 1e-3, drift=1.0)
-    self.assertEqual(
-      found, planning.plan_modulus(10, 1e-3, size_uncertainty=1.0)
-    )
-
   def test_never_plans_what_a_fixed_alpha_diverges_at(self):
-    modulus = planning.plan_modulus(100, 0.49, wrap_probability=1e-4)
+    modulus = modulus_planning.plan_modulus(100, 0.49, wrap_probability=1e-4)
     self.assertGreater(modulus - 1, 2 * 3.89 * math.sqrt(100 / 6))
 
   def test_says_what_is_out_of_reach(self):
@@ -82,11 +63,11 @@ class PlanTest(parameterized.TestCase):
       r'^`target_nmse` 1e-30 is out of reach for 5 clients: 30 bits give'
       r' [0-9.e-]+\. Raise `target_nmse`\.$',
     ):
-      planning.plan_modulus(5, 1e-30)
+      modulus_planning.plan_modulus(5, 1e-30)
     with self.assertRaisesRegex(
       ValueError, 'or leave out `wrap_probability`.$'
     ):
-      planning.plan_modulus(5, 1e-3, wrap_probability=1e-2)
+      modulus_planning.plan_modulus(5, 1e-3, wrap_probability=1e-2)
 
   @parameterized.parameters(
     (dict(num_clients=0, modulus=4), ValueError, '`num_clients` must be an'),
@@ -116,10 +97,10 @@ class PlanTest(parameterized.TestCase):
   )
   def test_rejects(self, arguments, error, message):
     with self.assertRaisesRegex(error, '^' + message):
-      planning.predicted_nmse(**arguments)
+      modulus_planning.predicted_nmse(**arguments)
     for target in (0, 1, -1, math.nan):
       with self.assertRaisesRegex(ValueError, '^`target_nmse` must be'):
-        planning.plan_modulus(10, target)
+        modulus_planning.plan_modulus(10, target)
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow_model_optimization.python.core.internal import tensor_encoding
 
 from tests import stat_checks
-from tff_autotune_secagg.factories import encoding_stage
+from tff_autotune_secagg import encoding_stage
 
 _BIN_SIZE = 0.25
 _KEY = encoding_stage.QuantizeModEncodingStage.ENCODED_VALUES_KEY

@@ -91,7 +91,6 @@ def optimal_wrap_probability(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
-  drift: Optional[float] = None,
 ) -> float:
   """Returns the wrap probability of least expected error.
 
@@ -102,7 +101,6 @@ def optimal_wrap_probability(
     decoding: `Decoding` of the server.
     size_uncertainty: standard deviation of what is not known of ln(sigma) of
       the next round, 0 to 2: about 0.1 for even clients, 0.4 for uneven ones.
-    drift: the former name of `size_uncertainty`.
 
   Returns:
     Probability that a coordinate of the rotated sum leaves half a period.
@@ -110,9 +108,6 @@ def optimal_wrap_probability(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
-  size_uncertainty = _checks.renamed(
-    'size_uncertainty', size_uncertainty, 'drift', drift
-  )
   found = _planned(
     num_clients, modulus, None, rounding, decoding, size_uncertainty
   )
@@ -128,7 +123,6 @@ def predicted_nmse(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
-  drift: Optional[float] = None,
 ) -> float:
   """Predicts the error of a round once the tuner knows the updates' size.
 
@@ -143,7 +137,6 @@ def predicted_nmse(
     decoding: `Decoding` of the server.
     size_uncertainty: as in `optimal_wrap_probability`; the error is the mean
       over the sizes that the next sum may have.
-    drift: the former name of `size_uncertainty`.
 
   Returns:
     Squared norm of the error over that of the true sum.
@@ -151,9 +144,6 @@ def predicted_nmse(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
-  size_uncertainty = _checks.renamed(
-    'size_uncertainty', size_uncertainty, 'drift', drift
-  )
   found = _planned(
     num_clients, modulus, wrap_probability, rounding, decoding, size_uncertainty
   )
@@ -168,7 +158,6 @@ def plan_modulus(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
-  drift: Optional[float] = None,
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
 
@@ -185,7 +174,6 @@ def plan_modulus(
     rounding: as in `predicted_nmse`.
     decoding: as in `predicted_nmse`.
     size_uncertainty: as in `predicted_nmse`.
-    drift: the former name of `size_uncertainty`.
 
   Returns:
     A power of two, 4 to 2**30: `log2` of it is the bits per coordinate.
@@ -195,9 +183,6 @@ def plan_modulus(
     ValueError: an argument is out of range, or no modulus reaches the target.
   """
   _checks.check_float('target_nmse', target_nmse, above=0, below=1)
-  size_uncertainty = _checks.renamed(
-    'size_uncertainty', size_uncertainty, 'drift', drift
-  )
   for bits in range(2, 31):
     found = _planned(
       num_clients,
