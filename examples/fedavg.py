@@ -29,14 +29,14 @@ def model_fn():
 
 
 def main(num_rounds=20):
+  tf.get_logger().setLevel('CRITICAL')  # TFF leaves assertions unused.
   autotune.simulation.set_local_context()  # A simulation, without cryptography.
   rng = np.random.default_rng()
   images, labels = datasets.load_digits(return_X_y=True)
   order = rng.permutation(len(labels))
   images, labels = np.float32(images[order] / 16), labels[order]
-  parts = [np.array_split(a[NUM_TEST:], NUM_CLIENTS) for a in (images, labels)]
-  tensors = tf.data.Dataset.from_tensor_slices
-  clients = [tensors(part).batch(10) for part in zip(*parts)]
+  xy = [np.array_split(a[NUM_TEST:], NUM_CLIENTS) for a in (images, labels)]
+  clients = [tf.data.Dataset.from_tensor_slices(a).batch(10) for a in zip(*xy)]
   process = tff.learning.algorithms.build_weighted_fed_avg(
     model_fn,
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.3),

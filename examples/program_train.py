@@ -37,14 +37,14 @@ def show(number, metrics):
 
 
 def main(folder, num_rounds=20):
+  tf.get_logger().setLevel('CRITICAL')  # TFF leaves assertions unused.
   autotune.simulation.set_local_context()  # A simulation, without cryptography.
-  secure_mean = autotune.autotuned_secure_aggregator(modulus=2**8)
-  sgd = tff.learning.optimizers.build_sgdm(0.3)
+  secure = autotune.autotuned_secure_aggregator(modulus=2**8)
   process = tff.learning.algorithms.build_weighted_fed_avg(
-    model_fn, client_optimizer_fn=sgd, model_aggregator=secure_mean
+    model_fn, tff.learning.optimizers.build_sgdm(0.3), model_aggregator=secure
   )
   try:
-    autotune.simulation.train_in_folder(
+    autotune.programs.train_in_folder(
       process,
       client_data,
       folder,

@@ -3,7 +3,6 @@
 """Tests of `aggregators`: the compositions, and that the parts nest freely."""
 
 import collections
-import warnings
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -257,31 +256,6 @@ class NestingTest(absltest.TestCase):
     np.testing.assert_allclose(
       factory_conformance.vector_of(output.result), expected, atol=0.01
     )
-
-
-class FormerNameTest(parameterized.TestCase):
-  @parameterized.parameters(
-    aggregators.AutotunedSecureSumFactory,
-    aggregators.autotuned_secure_aggregator,
-  )
-  def test_num_repeats_warns_once_and_works(self, build):
-    with warnings.catch_warnings(record=True) as caught:
-      warnings.simplefilter('always', DeprecationWarning)
-      factory = build(modulus=256, num_repeats=3)
-      build(modulus=256, num_rotations=3)
-    (warning,) = [w for w in caught if '`num_repeats`' in str(w.message)]
-    self.assertEqual(
-      str(warning.message),
-      '`num_repeats` is now `num_rotations`; the old name will be removed in'
-      ' 0.2.',
-    )
-    self.assertEndsWith(warning.filename, 'aggregators_test.py')
-    if build is aggregators.AutotunedSecureSumFactory:
-      state = factory.create(_VECTOR).initialize()
-    else:
-      state = factory.create(_VECTOR, _FLOAT).initialize()
-      state = state['inner_agg']['value']
-    self.assertEqual(state['settings']['num_repeats'], 3)
 
 
 class ErrorTest(parameterized.TestCase):

@@ -119,13 +119,6 @@ class OtherChecksTest(absltest.TestCase):
     ):
       _checks.check_instance('x', 1, str, 'a text')
 
-  def test_equal(self):
-    _checks.check_equal('a', 1, 'b', 1)
-    with self.assertRaisesWithLiteralMatch(
-      ValueError, '`a` must equal `b`, found 1 and 2.'
-    ):
-      _checks.check_equal('a', 1, 'b', 2)
-
   def test_errors_that_a_caller_raises(self):
     self.assertEqual(
       str(_checks.leaf_error('float tensors', 'a/0', 'int32')),

@@ -1,24 +1,24 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the public functions of distributed differential privacy."""
+"""Tests of `distributed_dp`, through TFF's runtime."""
 
 import copy
-import math
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import dp_accounting
 import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tests import factory_conformance
+from tests import stat_checks
 import tff_autotune_secagg as autotune
+from tff_autotune_secagg import distributed_dp
 
 setUpModule = factory_conformance.set_up_context
 
-_ROUNDS = dict(noise_multiplier=2.0, min_clients=100, num_rounds=10)
+_DIM = 2000
 _VALUE_TYPE = tff.TensorType(np.float32, [500])
 
 
@@ -28,8 +28,26 @@ def _aggregator(**options):
   )
 
 
-def _process(**options):
+def _public_process(**options):
   return _aggregator(**options).create(_VALUE_TYPE)
+
+
+def _factory(**options):
+  """The factory behind the public function, which checks its arguments."""
+  settings = dict(
+    noise_multiplier=1.0,
+    min_clients=4,
+    l2_norm_clip=1.0,
+    modulus=None,
+    seed=1,
+    client_seed_fn=None,
+  )
+  settings.update(options)
+  return distributed_dp.DistributedDpFactory(**settings)
+
+
+def _process(dim=_DIM, **options):
+  return _factory(**options).create(tff.TensorType(np.float32, [dim]))
 
 
 class ArgumentsTest(parameterized.TestCase):
@@ -95,8 +113,10 @@ class StateTest(parameterized.TestCase):
     ('mode', dict(l2_norm_clip=None), 'adaptive_clip', '1', '0'),
   )
   def test_of_another_setting_is_refused(self, options, name, found, wanted):
-    process = _process(l2_norm_clip=1.0)
-    state = _process(**dict(dict(l2_norm_clip=1.0), **options)).initialize()
+    process = _public_process(l2_norm_clip=1.0)
+    state = _public_process(
+      **dict(dict(l2_norm_clip=1.0), **options)
+    ).initialize()
     message = (
       rf'^The state was written with `{name}` {found}(\.0)?, but this {{}} has'
       rf' `{name}` {wanted}: start from `initialize\(\)` or use the settings of'
@@ -112,7 +132,7 @@ class StateTest(parameterized.TestCase):
   @parameterized.parameters(0.0, -1.0, np.nan, np.inf, 1e-30, 1e30)
   def test_unsound_clip_norm_is_refused(self, clip_norm):
     for options in (dict(l2_norm_clip=1.0), dict()):
-      process = _process(**options)
+      process = _public_process(**options)
       state = copy.deepcopy(process.initialize())
       state['clip_norm'] = np.float32(clip_norm)
       with self.assertRaisesRegex(
@@ -124,7 +144,7 @@ class StateTest(parameterized.TestCase):
 
   @parameterized.parameters(1e-12, 1e12)
   def test_tiny_and_huge_clip_norms_come_with_their_noise(self, clip_norm):
-    process = _process()
+    process = _public_process()
     state = copy.deepcopy(process.initialize())
     state['clip_norm'] = np.float32(clip_norm)
     output = process.next(state, [np.ones([500], np.float32)] * 3)
@@ -133,61 +153,139 @@ class StateTest(parameterized.TestCase):
     self.assertBetween(noise / clip_norm, 0.85, 1.2)
 
 
-class AccountingTest(parameterized.TestCase):
-  def test_event_is_that_of_all_clients_but_one(self):
-    event = autotune.distributed_dp_event(dim=10**6, **_ROUNDS)
-    self.assertIsInstance(event, dp_accounting.SelfComposedDpEvent)
-    self.assertEqual(event.count, 10)
-    self.assertAlmostEqual(event.event.noise_multiplier, 2.0 * math.sqrt(0.99))
-
-  def test_epsilon_is_between_the_gaussian_and_an_accountant_s_bound(self):
-    found = autotune.distributed_dp_epsilon(dim=10**6, delta=1e-5, **_ROUNDS)
-    event = autotune.distributed_dp_event(dim=10**6, **_ROUNDS)
-    accountant = dp_accounting.rdp.RdpAccountant()
-    accountant.compose(event)
-    bound = accountant.get_epsilon(1e-5)
-    self.assertLess(found, bound)
-    self.assertGreater(found, 0.8 * bound)
-    with_bound = autotune.distributed_dp_epsilon(
-      dim=10**6,
-      delta=1e-5,
-      gaussian_epsilon_fn=accountant.get_epsilon,
-      **_ROUNDS,
-    )
-    self.assertGreater(with_bound, bound)
-    self.assertLess(with_bound, 1.001 * bound)
-
-  def test_two_clients_add_what_the_theorem_says(self):
-    rounds = dict(noise_multiplier=1.0, min_clients=2, num_rounds=1)
-    small, large = (
-      autotune.distributed_dp_epsilon(dim=dim, delta=1e-5, **rounds)
-      for dim in (1000, 2**20 - 1)
-    )
-    # 0.033 in epsilon, and half of that in the logarithm of delta.
-    self.assertBetween(large - small, 0.033, 0.042)
-
-
-class PlannerTest(parameterized.TestCase):
-  @parameterized.parameters((10, 64), (100, 128), (1000, 512), (10_000, 2048))
-  def test_noise_alone(self, num_clients, modulus):
-    found = autotune.plan_distributed_dp_modulus(
-      num_clients=num_clients,
-      noise_multiplier=1.0,
-      min_clients=num_clients,
-      dim=2**20 - 1,
-      alignment=0.0,
-    )
-    self.assertEqual(found, modulus)
-
-  def test_more_clients_and_more_alignment_need_more(self):
-    options = dict(noise_multiplier=1.0, min_clients=100, dim=2**16)
-    found = [
-      autotune.plan_distributed_dp_modulus(
-        num_clients=num_clients, alignment=alignment, **options
-      )
-      for num_clients, alignment in ((100, 0.0), (400, 0.0), (400, 1.0))
+class TypeTest(absltest.TestCase):
+  def test_any_structure_of_floats_keeps_its_containers_and_dtypes(self):
+    value_type = factory_conformance.NESTED_FLOATS
+    process = _factory(l2_norm_clip=None).create(value_type)
+    values = [
+      factory_conformance.nested_client_value(value_type, i) for i in range(4)
     ]
-    self.assertEqual(found, [128, 256, 512])
+    output = process.next(process.initialize(), values)
+    found = factory_conformance.leaves_of(output.result)
+    for leaf, like in zip(found, factory_conformance.leaves_of(values[0])):
+      self.assertEqual((leaf.dtype, leaf.shape), (like.dtype, like.shape))
+    self.assertIs(type(output.result['pair']), factory_conformance.Pair)
+    signature = process.next.type_signature
+    tff.test.assert_types_identical(
+      signature.parameter[0], signature.result.state
+    )
+
+  def test_refuses_other_value_types(self):
+    factory = _factory()
+    for name, value_type, message in factory_conformance.refused_types(
+      factory_conformance.FLOATS
+    ):
+      with self.subTest(name):
+        with self.assertRaisesWithLiteralMatch(TypeError, message):
+          factory.create(value_type)
+
+
+class RoundTest(parameterized.TestCase):
+  @parameterized.product(l2_norm_clip=[0.5, None], num_clients=[4, 6])
+  def test_error_is_that_of_the_central_gaussian(
+    self, l2_norm_clip, num_clients
+  ):
+    process = _process(l2_norm_clip=l2_norm_clip)
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=[num_clients, _DIM]).astype(np.float32)
+    state = process.initialize()
+    for _ in range(3):
+      output = process.next(state, list(values))
+      state, measured = output.state, output.measurements
+      norms = np.linalg.norm(values, axis=1, keepdims=True)
+      clipped = values * np.minimum(1.0, measured['clip_norm'] / norms)
+      errors = num_clients * (output.result - clipped.mean(axis=0))
+      # As much more noise as there are more clients than four.
+      variance = measured['noise_stddev'] ** 2 * num_clients / 4
+      spread = np.var(errors.astype(np.float64), ddof=1)
+      error = stat_checks.variance_error(variance, _DIM)
+      # Clipping to a share of the norm, and wrapping, are seen at 2 %.
+      error += 0.02 * variance / stat_checks.Z
+      self.assertTrue(stat_checks.is_near(spread, variance, error))
+
+  @parameterized.parameters(1, 2, 3)
+  def test_error_energy_is_that_of_tff_s_central_gaussian(self, seed):
+    rng = np.random.default_rng(seed)
+    values = list(rng.normal(size=[20, _DIM]).astype(np.float32))
+    wanted = sum(value / np.linalg.norm(value) for value in values)
+    theirs = tff.aggregators.DifferentiallyPrivateFactory.gaussian_fixed(
+      1.0, 20, 1.0
+    )
+    energies = []
+    for factory in (_factory(min_clients=20), theirs):
+      process = factory.create(tff.TensorType(np.float32, [_DIM]))
+      result = process.next(process.initialize(), values).result
+      energies.append(np.sum((20.0 * result - wanted) ** 2))
+    # Two variances of as many coordinates.
+    error = 2.0 / np.sqrt(_DIM)
+    self.assertTrue(stat_checks.is_near(energies[0] / energies[1], 1.0, error))
+
+  def test_refused_round_keeps_the_clip_norm(self):
+    process = _process(l2_norm_clip=None)
+    state = process.initialize()
+    values = [np.ones([_DIM], np.float32)] * 4
+    self.assertNotEqual(
+      process.next(state, values).state['clip_norm'], state['clip_norm']
+    )
+    output = process.next(state, values[:3])
+    self.assertEqual(np.count_nonzero(output.result), 0)
+    self.assertEqual(output.state['clip_norm'], state['clip_norm'])
+    self.assertTrue(output.measurements['refused'])
+    self.assertEqual(output.measurements['share_within_clip_norm'], 0.0)
+
+  def test_broken_clients_count_and_send_noise(self):
+    process = _process()
+    good = np.full([_DIM], 1.0 / np.sqrt(_DIM), np.float32)
+    bad = good.copy()
+    bad[7] = np.nan
+    output = process.next(process.initialize(), [good, bad, bad, 0.0 * good])
+    self.assertEqual(output.measurements['num_clients'], 4)
+    self.assertFalse(output.measurements['refused'])
+    along = 4.0 * float(output.result @ good)
+    # One update of norm 1, and noise of standard deviation 1.
+    self.assertTrue(stat_checks.is_near(along, 1.0, 1.0))
+    spread = np.var(4.0 * output.result, ddof=1)
+    error = stat_checks.variance_error(1.0, _DIM)
+    self.assertTrue(stat_checks.is_near(spread, 1.0, error + 1e-3))
+
+  def test_clip_norm_reaches_the_median(self):
+    process = _process(l2_norm_clip=None, min_clients=20)
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=[20, _DIM]).astype(np.float32)
+    values *= np.linspace(0.5, 1.5, 20, dtype=np.float32)[:, np.newaxis]
+    values *= np.float32(0.4 / np.sqrt(_DIM))
+    state = process.initialize()
+    for _ in range(25):
+      state = process.next(state, list(values)).state
+    self.assertBetween(state['clip_norm'], 0.28, 0.55)
+
+  def test_same_clients_differ_in_noise_every_round(self):
+    process = _process()
+    values = [np.zeros([_DIM], np.float32)] * 4
+    state = process.initialize()
+    first, second = (process.next(state, values).result for _ in range(2))
+    correlation = np.corrcoef(first, second)[0, 1]
+    error = stat_checks.correlation_error(_DIM)
+    self.assertTrue(stat_checks.is_near(correlation, 0.0, error))
+
+
+class ModulusTest(absltest.TestCase):
+  def test_parallel_updates_have_room(self):
+    process = _process(dim=1000, noise_multiplier=0.3, min_clients=50)
+    value = np.ones([1000], np.float32)
+    output = process.next(process.initialize(), [value] * 50)
+    self.assertLess(output.measurements['wrap_probability'], 1e-3)
+    self.assertGreater(output.measurements['bits_per_coordinate'], 7)
+    error = 50.0 * (output.result - value / np.sqrt(1000))
+    self.assertBetween(np.mean(error**2) / 0.3**2, 0.7, 1.3)
+
+  def test_control_the_noise_alone_would_not_do(self):
+    process = _process(
+      dim=1000, noise_multiplier=0.3, min_clients=50, modulus=128
+    )
+    value = np.ones([1000], np.float32)
+    output = process.next(process.initialize(), [value] * 50)
+    self.assertGreater(output.measurements['wrap_probability'], 0.1)
 
 
 def _model_fn():

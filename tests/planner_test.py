@@ -1,6 +1,7 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import math
 import os
 import re
 import subprocess
@@ -70,6 +71,23 @@ class RowsTest(parameterized.TestCase):
         line.split()[:3],
         [f'{row["target_nmse"]:g}', str(row['bits']), str(row['modulus'])],
       )
+
+  def test_private_table_has_a_line_for_each_multiplier(self):
+    row = dict(
+      noise_multiplier=1.0,
+      bits=7,
+      bytes_per_client=925_000,
+      noise_to_signal=math.inf,
+      epsilons=[0.5, 12.25],
+    )
+    lines = planner.format_private_table([row, row], [1, 10]).splitlines()
+    self.assertLen(lines, 4)
+    self.assertEqual(
+      [line.split() for line in lines[2:]],
+      [['1', '7', '925,000', 'inf', '0.5', '12.2']] * 2,
+    )
+    self.assertIn('T=10', lines[0])
+    self.assertLen({len(line) for line in lines}, 1)
 
 
 class BinaryTest(absltest.TestCase):

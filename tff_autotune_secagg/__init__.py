@@ -34,80 +34,60 @@ Glossary, with the symbols of Bonawitz et al. (2019, arXiv:1912.00131)::
 """
 
 import importlib
-import sys
-import typing
-import warnings
 
 from tff_autotune_secagg import _tff_version
-from tff_autotune_secagg._version import __version__
 
 _tff_version.check_tff_version()
 
-if typing.TYPE_CHECKING:
-  from tff_autotune_secagg._public import *
+# Each public name and the module that has it; folders are modules themselves.
+# `__init__.pyi` says the same to type checkers.
+_MODULES = {
+  'AutotunedSecureSumFactory': 'aggregators',
+  'Decoding': 'numerics.rounding.modes',
+  'ExactModularSumFactory': 'factories.modular_sum',
+  'FixedBinSize': 'numerics.tuning.tuners',
+  'FlattenFactory': 'factories.flatten',
+  'HadamardRotationFactory': 'factories.rotation',
+  'QuantizeModEncodingStage': 'encoding_stage',
+  'QuantizeModFactory': 'factories.quantize_mod',
+  'Rounding': 'numerics.rounding.modes',
+  'SecureMeanFactory': 'factories.mean',
+  'SecureUnweightedMeanFactory': 'factories.mean',
+  'Tuner': 'numerics.tuning.tuners',
+  'WrappedNormalTuner': 'numerics.tuning.wrapped_normal_tuner',
+  '__version__': '_version',
+  'autotuned_secure_aggregator': 'aggregators',
+  'check_state': 'programs.checkpoints',
+  'distributed_dp_aggregator': 'distributed_dp',
+  'distributed_dp_epsilon': 'distributed_dp_planning',
+  'distributed_dp_event': 'distributed_dp_planning',
+  'learned_size': 'warm_start',
+  'load_latest_state': 'programs.checkpoints',
+  'optimal_wrap_probability': 'modulus_planning',
+  'plan_distributed_dp_modulus': 'distributed_dp_planning',
+  'plan_modulus': 'modulus_planning',
+  'predicted_nmse': 'modulus_planning',
+  'programs': 'programs',
+  'round_measurements': 'metrics',
+  'simulation': 'simulation',
+}
 
-__all__ = [
-  'AutotunedSecureSumFactory',
-  'Decoding',
-  'ExactModularSumFactory',
-  'FixedBinSize',
-  'FlattenFactory',
-  'HadamardRotationFactory',
-  'QuantizeModEncodingStage',
-  'QuantizeModFactory',
-  'Rounding',
-  'SecureMeanFactory',
-  'SecureUnweightedMeanFactory',
-  'Tuner',
-  'WrappedNormalTuner',
-  '__version__',
-  'autotuned_secure_aggregator',
-  'check_state',
-  'distributed_dp_aggregator',
-  'distributed_dp_epsilon',
-  'distributed_dp_event',
-  'load_latest_state',
-  'optimal_wrap_probability',
-  'plan_distributed_dp_modulus',
-  'plan_modulus',
-  'predicted_nmse',
-  'round_measurements',
-  'simulation',
-]
-
-# Former names, which warn until 0.2.
-_RENAMED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
-
-
-def _load():
-  public = importlib.import_module(f'{__name__}._public')
-  globals().update({name: getattr(public, name) for name in public.__all__})
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name):
-  """Loads TFF and all that is exported when the first name is asked for.
+  """Loads the module of a public name when the name is asked for.
 
-  The commands of this package can so answer `--help` and a wrong flag at once.
+  TFF takes seconds to load: the commands of this package can so answer `--help`
+  and a wrong flag at once.
   """
-  if name in _RENAMED:
-    warnings.warn(
-      f'`{name}` is now `{_RENAMED[name]}`; the old name will be removed in'
-      ' 0.2.',
-      DeprecationWarning,
-      stacklevel=2,
-    )
-    return getattr(importlib.import_module(__name__), _RENAMED[name])
-  if name not in __all__:
+  if name not in _MODULES:
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-  _load()
-  return globals()[name]
+  module = importlib.import_module(f'{__name__}.{_MODULES[name]}')
+  value = module if _MODULES[name] == name else getattr(module, name)
+  globals()[name] = value
+  return value
 
 
 def __dir__():
   return sorted(set(globals()) | set(__all__))
-
-
-if 'tensorflow_federated' in sys.modules:
-  # There is no wait to be saved, and a secure sum in TFF's own default context
-  # is to say from now on which context it needs.
-  _load()

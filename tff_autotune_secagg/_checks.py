@@ -6,14 +6,14 @@ Every message names the argument, the rule and what was found. A wrong kind of
 argument is a `TypeError`, a wrong value of the right kind a `ValueError`.
 """
 
+from collections.abc import Callable, Sequence
 import enum
 import functools
 import math
 import numbers
+import os
 import re
-import sys
-from typing import Any, Callable, Optional, Sequence, Type
-import warnings
+from typing import Any, Optional, Type
 
 import numpy as np
 
@@ -24,6 +24,8 @@ MAX_BITS = 30
 
 # How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
 STATE_REFUSAL = 'The state was written with'
+
+_PATTERN_CHARACTERS = frozenset('*?[\\')
 
 _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 
@@ -133,6 +135,12 @@ def check_instance(name: str, value: Any, wanted: Any, wanted_name: str) -> Any:
   return value
 
 
+def check_function(name: str, value: Any) -> None:
+  """Raises unless `value` is a function or None."""
+  if value is not None:
+    check_instance(name, value, Callable, 'a function or None')
+
+
 def check_optional_count(name: str, value: Any) -> Optional[int]:
   """Returns `value` as an int of at least 1, or None, or raises."""
   return None if value is None else check_int(name, value, 1)
@@ -159,6 +167,19 @@ def check_addresses(name: str, value: Any) -> Sequence[str]:
   return value
 
 
+def check_folder(name: str, value: Any) -> str:
+  """Returns a path as an absolute one that TensorFlow can read, or raises."""
+  check_instance(name, value, (str, os.PathLike), 'a path')
+  path = os.path.abspath(os.fspath(value))
+  if _PATTERN_CHARACTERS.intersection(path):
+    # TensorFlow writes there, and then finds nothing of what it has written.
+    raise ValueError(
+      f'`{name}` must be a path without `*`, `?`, `[` and backslashes, which'
+      f' TensorFlow reads as patterns, {_found(path)}'
+    )
+  return path
+
+
 def type_error(name: str, rule: str, found: Any) -> TypeError:
   """Returns the error for an argument whose TensorFlow or TFF type is wrong."""
   return TypeError(f'`{name}` must be {rule}, found {found}.')
@@ -173,49 +194,6 @@ def leaf_error(rule: str, path: str, found: Any) -> TypeError:
   """Returns the error for one leaf of a `value_type` that breaks `rule`."""
   where = f' at {path!r}' if path else ''
   return TypeError(f'`value_type` must hold only {rule}, found {found}{where}.')
-
-
-def renamed(name: str, value: Any, old_name: str, old_value: Any) -> Any:
-  """Returns the value of an argument that a caller may give by its old name.
-
-  Args:
-    name: of the argument.
-    value: given by that name, or its default.
-    old_name: the former name.
-    old_value: given by the former name; None if it was not.
-  """
-  if old_value is None:
-    return value
-  _deprecate(
-    f'`{old_name}` is now `{name}`; the old name will be removed in 0.2.'
-  )
-  return old_value
-
-
-def warn_unused(name: str, value: Any) -> None:
-  """Warns of an argument that has no effect any more, unless it is None."""
-  if value is not None:
-    _deprecate(
-      f'`{name}` has no effect any more and will be removed in 0.2; leave it'
-      ' out.'
-    )
-
-
-def _deprecate(message: str) -> None:
-  """Warns at the line that called the function that called this module."""
-  frame, level = sys._getframe(2), 3
-  # `names_modulus` may stand between the two.
-  while frame.f_back is not None and frame.f_back.f_globals is globals():
-    frame, level = frame.f_back, level + 1
-  warnings.warn(message, DeprecationWarning, stacklevel=level + 1)
-
-
-def check_equal(name: str, value: Any, other_name: str, other: Any) -> None:
-  """Raises ValueError unless two arguments agree."""
-  if value != other:
-    raise ValueError(
-      f'`{name}` must equal `{other_name}`, found {value} and {other}.'
-    )
 
 
 def refused_state(name: str, found: Any, owner: str, wanted: Any) -> str:

@@ -3,13 +3,13 @@
 """Ready-made compositions: what most users need."""
 
 import math
-from typing import Any, Optional
+from typing import Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import flatten
 from tff_autotune_secagg.factories import mean
@@ -19,10 +19,7 @@ from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import modulus_problems
 from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
-
-# Smaller values are padded so that each of the sixteen stripes of a calibration
-# round holds enough coordinates to be told from noise.
-MIN_DIM = 1024
+from tff_autotune_secagg.stages import rotate
 
 
 class AutotunedSecureSumFactory(chain.ChainedFactory):
@@ -47,10 +44,12 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
 
   Guarantees:
     With the default decoding the expected squared error of a round is at most
-    the squared norm of the true sum, in every round in which the coordinates of
-    the rotated sum are normal; with the tuned bin size it is about
-    `predicted_nmse` times it. A client with a coordinate that is not finite
-    adds nothing and is counted. The bin size is always finite and positive.
+    `predicted_nmse` times the squared norm of the true sum, and that is at most
+    1, in every round in which the coordinates of the rotated sum are normal,
+    whatever the clients are. Averaged over the rotations the result is the sum,
+    in rounds that do not calibrate and whose `predicted_nmse` is below 1. A
+    client with a coordinate that is not finite adds nothing and is counted. The
+    bin size is always finite and positive.
   Limits:
     A sum with a standard deviation below 1e-9 or above 1e4 takes up to four
     rounds to be found, as far as float32 reaches. A sum of a few nonzero
@@ -71,9 +70,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.UNBIASED,
     num_rotations: int = 1,
+    expected_size: Optional[float] = None,
     seed: Optional[int] = None,
-    num_repeats: Optional[int] = None,
-    drift: Any = None,
   ):
     """Initializes the factory.
 
@@ -88,10 +86,13 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
       decoding: `Decoding` of the server.
       num_rotations: rotations one after the other, 1 to 8; 2 for updates with
         only a few nonzero coordinates.
+      expected_size: a guess of the first sum's `sum_stddev`, 1e-30 to 1e30, in
+        units of the values; None if nothing is known. With a good guess half
+        of the first round comes through, without one a tenth or two; any
+        size is found all the same. `learned_size` takes it from the state of
+        an earlier training.
       seed: of the rotations and the dither; int of 0 .. 2**63 - 1, or None to
         draw one in every `initialize`.
-      num_repeats: the former name of `num_rotations`.
-      drift: has no effect, and will be removed in 0.2.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range,
@@ -103,8 +104,9 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
       wrap_probability=wrap_probability,
       rounding=rounding,
       decoding=decoding,
+      expected_size=expected_size,
+      num_clients=num_clients,
     )
-    _checks.warn_unused('drift', drift)
     if num_clients is not None:
       _check_modulus_fits(
         _checks.check_int('num_clients', num_clients, 1),
@@ -113,18 +115,15 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
         rounding,
         decoding,
       )
-    num_rotations = _checks.renamed(
-      'num_rotations', num_rotations, 'num_repeats', num_repeats
-    )
-    quantize = quantize_mod.QuantizeModFactory(
+    quantized = quantize_mod.QuantizeModFactory(
       modular_sum.ExactModularSumFactory(modulus=modulus),
       tuner=tuner,
       seed=seed,
     )
-    rotate = rotation.HadamardRotationFactory(
-      quantize, num_rotations=num_rotations, min_dim=MIN_DIM, seed=seed
+    rotated = rotation.HadamardRotationFactory(
+      quantized, num_rotations=num_rotations, min_dim=rotate.MIN_DIM, seed=seed
     )
-    super().__init__([], flatten.FlattenFactory(rotate))
+    super().__init__([], flatten.FlattenFactory(rotated))
 
 
 def _check_modulus_fits(
@@ -139,7 +138,7 @@ def _check_modulus_fits(
   )
   limit = modulus_problems.MAX_PREDICTED_NMSE
   if problems.error:
-    error = planning.predicted_nmse(
+    error = modulus_planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, **options
     )
     reason = (
@@ -155,7 +154,7 @@ def _check_modulus_fits(
   else:
     return
   try:
-    fit = planning.plan_modulus(num_clients, limit, **options)
+    fit = modulus_planning.plan_modulus(num_clients, limit, **options)
     change = f'Raise `modulus` to {fit} or more, or lower `num_clients`.'
   except ValueError:  # So many coordinates wrap that no modulus helps.
     change = 'No modulus will do: lower `wrap_probability` or leave it out.'
@@ -171,15 +170,14 @@ def autotuned_secure_aggregator(
   modulus: int = 2**8,
   wrap_probability: Optional[float] = None,
   zeroing: bool = True,
-  clipping: bool = False,
+  clipping: bool = True,
   weighted: bool = True,
   num_clients: Optional[int] = None,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.UNBIASED,
   num_rotations: int = 1,
+  expected_size: Optional[float] = None,
   seed: Optional[int] = None,
-  num_repeats: Optional[int] = None,
-  drift: Any = None,
 ) -> tff.aggregators.AggregationFactory:
   """Secure mean of model updates, for `model_aggregator=` of TFF's builders.
 
@@ -201,18 +199,20 @@ def autotuned_secure_aggregator(
     zeroing: whether a client with an extremely large coordinate is replaced by
       zeros, as TFF's aggregators do: a corrupted client must not cost a round.
       What is large is learned, from 21 on and by a factor of up to 10 in a
-      round: updates of 1,000 are zeroed, all of them, in the first three.
+      round: updates of 1,000 are zeroed, all of them, in the first three. A
+      client whose update is not finite is rejected, weight and all.
     clipping: whether the norm of updates is clipped adaptively, as TFF's
-      aggregators do. Not needed for secure summation here.
+      aggregators do: most rounds clip a fifth of the clients or so. Not needed
+      for secure summation here.
     weighted: True for `build_weighted_fed_avg`, False for
       `build_unweighted_fed_avg`.
     num_clients: as in `AutotunedSecureSumFactory`.
     rounding: as in `AutotunedSecureSumFactory`.
     decoding: as in `AutotunedSecureSumFactory`.
     num_rotations: as in `AutotunedSecureSumFactory`.
+    expected_size: as in `AutotunedSecureSumFactory`; of the sum of updates
+      times weights, if the mean is weighted.
     seed: as in `AutotunedSecureSumFactory`.
-    num_repeats: the former name of `num_rotations`.
-    drift: has no effect, and will be removed in 0.2.
 
   Returns:
     A `tff.aggregators.WeightedAggregationFactory`, or an unweighted one.
@@ -220,7 +220,6 @@ def autotuned_secure_aggregator(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
-  _checks.warn_unused('drift', drift)
   _checks.check_bool('zeroing', zeroing)
   _checks.check_bool('clipping', clipping)
   _checks.check_bool('weighted', weighted)
@@ -230,9 +229,8 @@ def autotuned_secure_aggregator(
     num_clients=num_clients,
     rounding=rounding,
     decoding=decoding,
-    num_rotations=_checks.renamed(
-      'num_rotations', num_rotations, 'num_repeats', num_repeats
-    ),
+    num_rotations=num_rotations,
+    expected_size=expected_size,
     seed=seed,
   )
   if weighted:

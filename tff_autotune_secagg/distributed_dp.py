@@ -7,22 +7,26 @@ clips its update, rotates it and draws integers from a discrete Gaussian around
 every coordinate; no client's noise is enough, that of `min_clients` is. The sum
 is a post-processing of the Gaussian mechanism up to terms that are stated and
 accounted for: `numerics.privacy.distributed_noise` has the theorem,
-docs/differential_privacy.md what follows from it for a deployment.
+`distributed_dp_planning` epsilon and the modulus, docs/differential_privacy.md
+what follows for a deployment.
 """
 
-import collections.abc
-import functools
 from typing import Callable, Optional
 
-import dp_accounting
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
-from tff_autotune_secagg.factories import distributed_dp
-from tff_autotune_secagg.numerics.privacy import accounting
+from tff_autotune_secagg import distributed_dp_planning
+from tff_autotune_secagg.factories import chain
+from tff_autotune_secagg.factories import modular_sum
+from tff_autotune_secagg.factories import value_types
+from tff_autotune_secagg.numerics.privacy import clip_bit
 from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.stages import clip
+from tff_autotune_secagg.stages import flatten
+from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import share_noise
 
 
 @_checks.names_modulus
@@ -117,7 +121,9 @@ def distributed_dp_aggregator(
     Andrew et al. (2021, arXiv:1905.03871); Kairouz, Liu and Steinke (2021,
     arXiv:2102.06387); Peikert (2010, CRYPTO).
   """
-  noise_multiplier, min_clients = _check_noise(noise_multiplier, min_clients)
+  noise_multiplier, min_clients = distributed_dp_planning.check_noise(
+    noise_multiplier, min_clients
+  )
   if l2_norm_clip is not None:
     l2_norm_clip = _checks.check_float(
       'l2_norm_clip',
@@ -128,8 +134,8 @@ def distributed_dp_aggregator(
   if modulus is not None:
     modulus = _checks.check_modulus(modulus)
     _check_room(modulus, min_clients)
-  _check_function('client_seed_fn', client_seed_fn)
-  return distributed_dp.DistributedDpFactory(
+  _checks.check_function('client_seed_fn', client_seed_fn)
+  return DistributedDpFactory(
     noise_multiplier=noise_multiplier,
     min_clients=min_clients,
     l2_norm_clip=l2_norm_clip,
@@ -139,149 +145,96 @@ def distributed_dp_aggregator(
   )
 
 
-def plan_distributed_dp_modulus(
-  *,
-  num_clients: int,
-  noise_multiplier: float,
-  min_clients: int,
-  dim: int,
-  alignment: float = 1.0,
-) -> int:
-  """Returns the smallest power of two with room for a noised sum.
+class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
+  """Mean with noise of the clients; see `distributed_dp_aggregator`."""
 
-  Half a period is 4 standard deviations of a coordinate of the rotated sum:
-  6e-5 of the coordinates wrap. Wrapping costs accuracy, never privacy.
+  def __init__(
+    self,
+    *,
+    noise_multiplier: float,
+    min_clients: int,
+    l2_norm_clip: Optional[float],
+    modulus: Optional[int],
+    seed: Optional[int],
+    client_seed_fn: Optional[Callable[[], tf.Tensor]],
+  ):
+    """Initializes the factory.
 
-  Args:
-    num_clients: int of at least `min_clients`, the largest cohort.
-    noise_multiplier: as in `distributed_dp_aggregator`.
-    min_clients: as in `distributed_dp_aggregator`.
-    dim: int of at least 1, values of the model update.
-    alignment: 0 to 1, norm of the sum over that of as many parallel updates of
-      full length, such as the measurement `alignment` of earlier rounds; 1 is
-      the worst case.
-
-  Returns:
-    A power of two; `log2` of it is the bits per coordinate.
-
-  Raises:
-    TypeError, ValueError: an argument is of the wrong kind or out of range, or
-      no modulus up to 2**30 has room.
-  """
-  noise_multiplier, min_clients = _check_noise(noise_multiplier, min_clients)
-  return distributed_dp.plan_modulus(
-    num_clients=_checks.check_int('num_clients', num_clients, min_clients),
-    noise_multiplier=noise_multiplier,
-    min_clients=min_clients,
-    dim=_checks.check_int('dim', dim, 1),
-    alignment=_checks.check_float(
-      'alignment', alignment, at_least=0, at_most=1
-    ),
-  )
-
-
-def distributed_dp_event(
-  *, noise_multiplier: float, min_clients: int, num_rounds: int, dim: int
-) -> dp_accounting.DpEvent:
-  """Returns the Gaussian mechanisms that rounds are a post-processing of.
-
-  Limits:
-    Up to small terms that no event can express, as they multiply probabilities:
-    T D tau in epsilon and T D tau / 2 in the logarithm of delta, and the errors
-    of the sampler's table. `distributed_dp_epsilon` adds them to what an
-    accountant says. For 5 to 10,000 clients and a million values T D tau is at
-    most 1.4e-6 T.
-
-  Args:
-    noise_multiplier: as in `distributed_dp_aggregator`.
-    min_clients: as in `distributed_dp_aggregator`.
-    num_rounds: int in 1 .. 2**30, the most that one client takes part in.
-    dim: int of at least 1, values of the model update.
-
-  Returns:
-    `num_rounds` Gaussian mechanisms of noise multiplier z sqrt(1 - 1 / n).
-
-  Raises:
-    TypeError, ValueError: an argument is of the wrong kind or out of range.
-  """
-  noise_multiplier, min_clients = _check_noise(noise_multiplier, min_clients)
-  num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
-  _checks.check_int('dim', dim, 1)
-  multiplier = distributed_noise.effective_noise_multiplier(
-    noise_multiplier, min_clients
-  )
-  return dp_accounting.SelfComposedDpEvent(
-    dp_accounting.GaussianDpEvent(multiplier), num_rounds
-  )
-
-
-def distributed_dp_epsilon(
-  *,
-  noise_multiplier: float,
-  min_clients: int,
-  num_rounds: int,
-  dim: int,
-  delta: float,
-  gaussian_epsilon_fn: Optional[Callable[[float], float]] = None,
-) -> float:
-  """Returns epsilon of all rounds, with everything that adds to it.
-
-  Args:
-    noise_multiplier: as in `distributed_dp_aggregator`.
-    min_clients: as in `distributed_dp_aggregator`.
-    num_rounds: int in 1 .. 2**30, the most that one client takes part in.
-    dim: int of at least 1, values of the model update.
-    delta: in (0, 1).
-    gaussian_epsilon_fn: epsilon of `distributed_dp_event`, and of whatever else
-      is composed with it, at a delta, such as `get_epsilon` of an accountant of
-      `dp_accounting`; None for that of the event alone, exactly.
-
-  Returns:
-    float. A large one is a number too, and no promise: at 10 what was unlikely
-    is 20,000 times as likely. Infinite above 1e6, or if `delta` is below what
-    the drawing of noise from a table of 83-bit probabilities allows, or for so
-    few clients that this table may decide.
-
-  Raises:
-    TypeError, ValueError: an argument is of the wrong kind or out of range.
-  """
-  noise_multiplier, min_clients = _check_noise(noise_multiplier, min_clients)
-  num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
-  dim = _checks.check_int('dim', dim, 1)
-  delta = _checks.check_float('delta', delta, above=0, below=1)
-  _check_function('gaussian_epsilon_fn', gaussian_epsilon_fn)
-  multiplier = distributed_noise.effective_noise_multiplier(
-    noise_multiplier, min_clients
-  )
-  if gaussian_epsilon_fn is None:
-    gaussian_epsilon_fn = functools.partial(
-      accounting.gaussian_epsilon, separation=num_rounds**0.5 / multiplier
+    Args:
+      noise_multiplier: as of `distributed_dp_aggregator`, like all that follow;
+        checked by whoever calls.
+      min_clients: see there.
+      l2_norm_clip: see there.
+      modulus: see there; here any that residues can have.
+      seed: see there.
+      client_seed_fn: see there.
+    """
+    self._noise_multiplier = noise_multiplier
+    self._min_clients = min_clients
+    self._l2_norm_clip = l2_norm_clip
+    self._modulus = modulus
+    self._seed = seed
+    self._client_seed_fn = client_seed_fn
+    self._count_stddev = clip_bit.default_count_stddev(
+      noise_multiplier, min_clients
     )
-  return accounting.total_epsilon(
-    gaussian_epsilon_fn,
-    delta,
-    noise_multiplier=noise_multiplier,
-    min_clients=min_clients,
-    num_rounds=num_rounds,
-    dim=distributed_dp.rotated_dim(dim),
-  )
 
+  def create(self, value_type) -> tff.templates.AggregationProcess:
+    """Creates the process.
 
-def _check_noise(noise_multiplier, min_clients):
-  """Returns both after their checks, alone and together."""
-  noise_multiplier = _checks.check_float(
-    'noise_multiplier', noise_multiplier, at_least=1e-4, at_most=1e3
-  )
-  min_clients = _checks.check_int('min_clients', min_clients, 2, 2**20)
-  distributed_noise.max_squared_grid_norm(noise_multiplier, min_clients)
-  return noise_multiplier, min_clients
+    Args:
+      value_type: structure of float tensors of defined shape.
 
+    Returns:
+      A `tff.templates.AggregationProcess`.
 
-def _check_function(name, value):
-  """Raises TypeError unless the argument is a function or None."""
-  if value is not None:
-    _checks.check_instance(
-      name, value, collections.abc.Callable, 'a function or None'
+    Raises:
+      TypeError: `value_type` holds something else.
+      ValueError: `modulus` is None and no modulus has room for the sum.
+    """
+    value_types.check_floats(value_type)
+    modulus = self._modulus or self._plan_modulus(value_type)
+    multiplier = self._noise_multiplier
+    max_norm = 1.0
+    if self._l2_norm_clip is None:
+      max_norm = clip_bit.joint_clip_norm(1.0, multiplier, self._count_stddev)
+    builders = [
+      (flatten.FlattenStage, {}),
+      (
+        clip.ClipStage,
+        dict(
+          l2_norm_clip=self._l2_norm_clip,
+          noise_multiplier=multiplier,
+          count_stddev=self._count_stddev,
+        ),
+      ),
+      (
+        rotate.RotateStage,
+        dict(num_rotations=1, min_dim=rotate.MIN_DIM, seed=self._seed),
+      ),
+      (
+        share_noise.ShareNoiseStage,
+        dict(
+          noise_multiplier=multiplier,
+          min_clients=self._min_clients,
+          max_norm=max_norm,
+          modulus=modulus,
+          client_seed_fn=self._client_seed_fn,
+        ),
+      ),
+    ]
+    wire = modular_sum.ExactModularSumFactory(modulus=modulus)
+    return chain.create_process(builders, wire, value_type)
+
+  def _plan_modulus(self, value_type):
+    """Returns one with room for `min_clients` updates that are parallel."""
+    specs = value_types.leaf_specs(value_type)
+    return distributed_dp_planning.smallest_modulus(
+      num_clients=self._min_clients,
+      noise_multiplier=self._noise_multiplier,
+      min_clients=self._min_clients,
+      dim=sum(spec.shape.num_elements() for spec in specs),
+      alignment=1.0,
     )
 
 

@@ -6,13 +6,15 @@ The command::
 
     tff-autotune-planner --num_values=1000000 --num_clients=100
     python -m tff_autotune_secagg.planner --num_clients=1000 --modulus=16
+    python -m tff_autotune_secagg.planner --noise_multiplier=1,2,4
 
-The first is the command as pip installs it, the second the same in a checkout.
+The first is the command as pip installs it, the others the same in a checkout.
 With `--modulus`, says whether that one would do; the exit status is 1 if not.
+With `--noise_multiplier`, plans private rounds, of
+`distributed_dp_aggregator`: epsilon, bits and noise.
 """
 
 from collections.abc import Sequence
-import math
 import os
 import sys
 from typing import Any, Dict, List
@@ -56,37 +58,45 @@ def rows(
   Raises:
     ValueError: a target is out of reach, or an argument out of range.
   """
-  from tff_autotune_secagg import aggregators  # Slow: it loads TFF.
-  from tff_autotune_secagg import planning
-  from tff_autotune_secagg.numerics.rotation import hadamard
+  from tff_autotune_secagg import modulus_planning  # Slow: it loads TensorFlow.
   from tff_autotune_secagg.numerics.rounding import quantization
+  from tff_autotune_secagg.stages import rotate
 
-  width = hadamard.padded_dim(max(num_values, aggregators.MIN_DIM))
+  width = rotate.width(num_values)
   found = []
   for target in target_nmses:
-    modulus = planning.plan_modulus(num_clients, target, rounding=rounding)
+    modulus = modulus_planning.plan_modulus(
+      num_clients, target, rounding=rounding
+    )
     options = dict(num_clients=num_clients, modulus=modulus, rounding=rounding)
-    alone = planning.plan_modulus(1, target, rounding=rounding)
+    alone = modulus_planning.plan_modulus(1, target, rounding=rounding)
     bits = quantization.num_bits(modulus)
-    more_bits = quantization.num_bits(num_clients * (alone - 1) + 1)
+    more_bits = quantization.num_bits(
+      quantization.sum_modulus(alone, num_clients)
+    )
+    predicted, even, uneven = (
+      modulus_planning.predicted_nmse(**uncertainty, **options)
+      for uncertainty in (
+        {},
+        dict(size_uncertainty=_EVEN),
+        dict(size_uncertainty=_UNEVEN),
+      )
+    )
+    num_bytes = quantization.payload_bytes(width, bits)
     found.append(
       dict(
         target_nmse=target,
         modulus=modulus,
         bits=bits,
-        predicted_nmse=planning.predicted_nmse(**options),
-        wrap_probability=planning.optimal_wrap_probability(**options),
-        nmse_of_even_clients=planning.predicted_nmse(
-          size_uncertainty=_EVEN, **options
-        ),
-        nmse_of_uneven_clients=planning.predicted_nmse(
-          size_uncertainty=_UNEVEN, **options
-        ),
-        bytes_per_client=math.ceil(width * bits / 8),
+        predicted_nmse=predicted,
+        wrap_probability=modulus_planning.optimal_wrap_probability(**options),
+        nmse_of_even_clients=even,
+        nmse_of_uneven_clients=uneven,
+        bytes_per_client=num_bytes,
         bytes_as_floats=4 * num_values,
-        share_of_floats=math.ceil(width * bits / 8) / (4 * num_values),
+        share_of_floats=num_bytes / (4 * num_values),
         bits_without_wrapping=more_bits,
-        bytes_without_wrapping=math.ceil(width * more_bits / 8),
+        bytes_without_wrapping=quantization.payload_bytes(width, more_bits),
       )
     )
   return found
@@ -97,10 +107,10 @@ def smallest_modulus(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
 ) -> int:
   """Returns the smallest power of two that is not refused for a cohort."""
-  from tff_autotune_secagg import planning  # Slow: it loads TFF.
+  from tff_autotune_secagg import modulus_planning  # Slow: it loads TensorFlow.
   from tff_autotune_secagg.numerics.tuning import modulus_problems
 
-  return planning.plan_modulus(
+  return modulus_planning.plan_modulus(
     num_clients, modulus_problems.MAX_PREDICTED_NMSE, rounding=rounding
   )
 
@@ -125,6 +135,32 @@ def format_table(found: Sequence[Row]) -> str:
   return '\n'.join(lines)
 
 
+def format_private_table(
+  found: Sequence[Row], num_rounds: Sequence[int]
+) -> str:
+  """Returns `distributed_dp_planning.rows` as text."""
+  heads = ['z', 'bits', 'bytes', 'noise/signal']
+  lines = [[*heads, *(f'epsilon, T={rounds}' for rounds in num_rounds)]]
+  for row in found:
+    lines.append(
+      [
+        f'{row["noise_multiplier"]:g}',
+        f'{row["bits"]}',
+        f'{row["bytes_per_client"]:,d}',
+        f'{row["noise_to_signal"]:.3g}',
+        *(f'{epsilon:.3g}' for epsilon in row['epsilons']),
+      ]
+    )
+  widths = [
+    max(len(head) + 2, *map(len, cells)) for head, *cells in zip(*lines)
+  ]
+  lines.insert(1, ['-' * width for width in widths])
+  return '\n'.join(
+    '  '.join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
+    for first, *others in lines
+  )
+
+
 def define_flags() -> None:
   """Defines the flags of `main`."""
   flags.DEFINE_integer('num_values', 10**6, 'Size of the model.', lower_bound=1)
@@ -136,6 +172,29 @@ def define_flags() -> None:
   )
   flags.DEFINE_bool('dither', False, 'Subtractive dither for the rounding.')
   flags.DEFINE_integer('modulus', None, 'A modulus to judge.')
+  flags.DEFINE_list(
+    'noise_multiplier',
+    None,
+    'Plans private rounds: noise multipliers z, such as 0.5,1,2,4,8.',
+  )
+  flags.DEFINE_integer(
+    'min_clients',
+    None,
+    'Private: fewest honest noise shares in a released sum; by default all'
+    ' clients.',
+  )
+  flags.DEFINE_list(
+    'num_rounds',
+    ['1', '10', '100'],
+    'Private: rounds that one client takes part in.',
+  )
+  flags.DEFINE_float('delta', 1e-6, 'Private: of the whole training.')
+  flags.DEFINE_float(
+    'alignment',
+    0.3,
+    'Private: norm of the sum over that of as many parallel updates of full'
+    ' length.',
+  )
 
 
 def main(argv: Sequence[str]) -> None:
@@ -146,7 +205,10 @@ def main(argv: Sequence[str]) -> None:
       raise ValueError(
         f'Arguments must be flags like --name=value, found {argv[1]!r}.'
       )
-    _print(flags.FLAGS)
+    if flags.FLAGS.noise_multiplier is None:
+      _print(flags.FLAGS)
+    else:
+      _print_private(flags.FLAGS)
   except ValueError as error:
     print(error, file=sys.stderr)
     sys.exit(1)
@@ -157,9 +219,7 @@ def _print(values):
   rounding = (
     modes.Rounding.DITHER if values.dither else modes.Rounding.STOCHASTIC
   )
-  targets = [_target(text) for text in values.targets]
-  if not targets:
-    raise ValueError('`targets` must be at least one number, found none.')
+  targets = _numbers('targets', values.targets)
   print(f'{values.num_values:,d} values, {num_clients:,d} clients')
   print(format_table(rows(values.num_values, num_clients, targets, rounding)))
   print(
@@ -181,21 +241,43 @@ def _print(values):
   print(f'Modulus {values.modulus}: predicted NMSE {error:.2g}')
 
 
-def _target(text: str) -> float:
-  try:
-    return float(text)
-  except ValueError:
-    raise ValueError(
-      f'`targets` must be numbers, separated by commas, found {text!r}.'
-    ) from None
+def _print_private(values):
+  num_rounds = _numbers('num_rounds', values.num_rounds, int)
+  # Slow: it loads TensorFlow.
+  from tff_autotune_secagg import distributed_dp_planning
+
+  found = distributed_dp_planning.rows(
+    num_values=values.num_values,
+    num_clients=values.num_clients,
+    min_clients=values.min_clients or values.num_clients,
+    noise_multipliers=_numbers('noise_multiplier', values.noise_multiplier),
+    num_rounds=num_rounds,
+    delta=values.delta,
+    alignment=values.alignment,
+  )
+  print(format_private_table(found, num_rounds))
+
+
+def _numbers(name: str, texts: Sequence[str], kind=float) -> List[Any]:
+  """Returns the numbers that a flag lists."""
+  numbers = []
+  for text in texts:
+    try:
+      numbers.append(kind(text))
+    except ValueError:
+      raise ValueError(
+        f'`{name}` must be numbers, separated by commas, found {text!r}.'
+      ) from None
+  if not numbers:
+    raise ValueError(f'`{name}` must be at least one number, found none.')
+  return numbers
 
 
 def run() -> None:
   """The command `tff-autotune-planner`."""
+  before = set(flags.FLAGS)
   define_flags()
-  _command.run(
-    main, ('num_values', 'num_clients', 'targets', 'dither', 'modulus')
-  )
+  _command.run(main, sorted(set(flags.FLAGS) - before))
 
 
 if __name__ == '__main__':

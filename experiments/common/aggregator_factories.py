@@ -15,14 +15,15 @@ from typing import Any, Callable, Dict, Tuple
 import tensorflow_federated as tff
 
 from experiments.common import aggregators
-from experiments.common import headroom
 from experiments.common.baselines import clipped_mean
 from experiments.common.baselines import fixed_range
 from experiments.common.baselines import kashin
+from experiments.common.baselines import levels
 from experiments.common.baselines import local_quantization
 import tff_autotune_secagg as autotune
-from tff_autotune_secagg.numerics.rotation import hadamard
+from tff_autotune_secagg.numerics.privacy import clip_bit
 from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.stages import rotate
 
 # The largest weight of a client in the secure sums of weights here, as in
 # `tff.learning.secure_aggregator`.
@@ -67,10 +68,6 @@ class Built:
   bytes_per_client: int
 
 
-def _payload_bytes(bits: float, num_coordinates: int) -> int:
-  return math.ceil(bits * num_coordinates / 8)
-
-
 def _secure_weight_sum():
   return tff.aggregators.SecureSumFactory(
     upper_bound_threshold=_MAX_CLIENT_WEIGHT, lower_bound_threshold=0.0
@@ -111,7 +108,7 @@ def _plain_mean(info: Round) -> Built:
     if info.weighted
     else tff.aggregators.UnweightedMeanFactory()
   )
-  return Built(factory, 32, _payload_bytes(32, info.num_values))
+  return Built(factory, 32, quantization.payload_bytes(info.num_values, 32))
 
 
 def _clipped_mean(info: Round, factor) -> Built:
@@ -128,9 +125,9 @@ def _clipped_mean(info: Round, factor) -> Built:
 
 
 def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
-  least_modulus = headroom.sum_modulus(2, info.num_clients)
+  least_modulus = quantization.sum_modulus(2, info.num_clients)
   _check_bits('fixed_range', bits, info.num_clients, least_modulus)
-  num_levels = headroom.most_levels(bits, info.num_clients)
+  num_levels = levels.most_levels(bits, info.num_clients)
   # What is not rotated is mostly near 0: better one level less, and one at 0.
   if not rotate and num_levels > 2:
     num_levels -= 1 - num_levels % 2
@@ -143,14 +140,14 @@ def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
   if rotate:
     factory, num_coordinates = _rotated(factory, info)
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
-  return Built(factory, bits, _payload_bytes(bits, num_coordinates))
+  return Built(factory, bits, quantization.payload_bytes(num_coordinates, bits))
 
 
 def _rotated(inner_factory, info: Round):
   """Rotates before `inner_factory`; also returns the padded size."""
   return (
     autotune.HadamardRotationFactory(inner_factory, seed=info.seed),
-    hadamard.padded_dim(info.num_values),
+    rotate.width(info.num_values, min_dim=1),
   )
 
 
@@ -159,7 +156,7 @@ def _secure_aggregator(info: Round, zeroing, clipping) -> Built:
     zeroing=zeroing, clipping=clipping, weighted=info.weighted
   )
   bits = _secure_sum_bits(info)
-  return Built(factory, bits, _payload_bytes(bits, info.num_values))
+  return Built(factory, bits, quantization.payload_bytes(info.num_values, bits))
 
 
 def _secure_sum_bits(info: Round) -> int:
@@ -173,7 +170,7 @@ def _rotated_secure_sum(info: Round) -> Built:
   )
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
   bits = _secure_sum_bits(info)
-  return Built(factory, bits, _payload_bytes(bits, num_coordinates))
+  return Built(factory, bits, quantization.payload_bytes(num_coordinates, bits))
 
 
 # What `tff.learning.compression_aggregator` does to tensors: those with more
@@ -219,7 +216,7 @@ def _ddp_secure_aggregator(
   )
   # One rotation of the whole update, padded to a power of two.
   padded = 2 ** (info.num_values - 1).bit_length()
-  return Built(factory, bits, _payload_bytes(bits, padded))
+  return Built(factory, bits, quantization.payload_bytes(padded, bits))
 
 
 def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
@@ -231,11 +228,13 @@ def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
       noise_multiplier,
       info.num_clients,
       initial_l2_norm_clip=0.1,
-      clipped_count_stddev=max(info.num_clients / 20, 2 * noise_multiplier),
+      clipped_count_stddev=clip_bit.default_count_stddev(
+        noise_multiplier, info.num_clients
+      ),
     )
   else:
     factory = of.gaussian_fixed(noise_multiplier, info.num_clients, clip_norm)
-  return Built(factory, 32, _payload_bytes(32, info.num_values))
+  return Built(factory, 32, quantization.payload_bytes(info.num_values, 32))
 
 
 def _distributed_dp(
@@ -254,8 +253,8 @@ def _distributed_dp(
   )
   bits = quantization.num_bits(modulus)
   # A coordinate for the clip bit, if the norm adapts.
-  dim = max(info.num_values + (clip_norm is None), autotune.aggregators.MIN_DIM)
-  num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
+  width = rotate.width(info.num_values + (clip_norm is None))
+  num_bytes = quantization.payload_bytes(width, bits)
   return Built(factory, bits, num_bytes)
 
 
@@ -270,7 +269,7 @@ def _rotated_quantization(info: Round, bits) -> Built:
     else tff.aggregators.UnweightedMeanFactory(factory)
   )
   # And the two ends of the client's range.
-  return Built(factory, bits, _payload_bytes(bits, padded) + 8)
+  return Built(factory, bits, quantization.payload_bytes(padded, bits) + 8)
 
 
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
@@ -288,9 +287,8 @@ def _kashin(info: Round, modulus, wrap_probability) -> Built:
   return Built(
     factory,
     bits,
-    _payload_bytes(
-      bits,
-      kashin.KashinFactory.num_coefficients(info.num_values),
+    quantization.payload_bytes(
+      kashin.KashinFactory.num_coefficients(info.num_values), bits
     ),
   )
 
@@ -315,8 +313,7 @@ def _autotuned(
     seed=info.seed,
   )
   bits = quantization.num_bits(modulus)
-  dim = max(info.num_values, autotune.aggregators.MIN_DIM)
-  num_bytes = _payload_bytes(bits, hadamard.padded_dim(dim))
+  num_bytes = quantization.payload_bytes(rotate.width(info.num_values), bits)
   return Built(factory, bits, num_bytes)
 
 

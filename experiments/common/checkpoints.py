@@ -1,58 +1,44 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of checkpoints of which some may have been written halfway."""
+"""The folders of checkpoints of the experiments, and their errors."""
 
 import asyncio
-import os
-import shutil
-import sys
 from typing import Any
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
-_PREFIX = 'program_state_'
+from experiments.common import command_line
+from tff_autotune_secagg.programs import state_folder
+
 # The newest and, should it turn out to be broken, the one before.
-_KEPT = 2
+_NUM_KEPT = 2
 
 
-def open_folder(folder: str) -> tff.program.FileProgramStateManager:
+def open_folder(folder: str) -> state_folder.StateFolder:
   """Opens a folder of checkpoints, made if it is not there.
-
-  Newest ones that cannot be read are renamed, and a line on standard error says
-  so: the run goes on from the one before, and writes them anew.
 
   Args:
     folder: The folder.
 
   Returns:
     What loads and saves there, and keeps the newest two.
+
+  Raises:
+    UserError: TensorFlow cannot read from a folder of this name.
   """
-  manager = tff.program.FileProgramStateManager(
-    folder, prefix=_PREFIX, keep_total=_KEPT, keep_first=False
-  )
-  while last_version(manager):
-    path = os.path.join(folder, f'{_PREFIX}{last_version(manager)}')
-    try:
-      tf.saved_model.load(path)
-      break
-    except Exception as e:  # Of many kinds, by which part is broken.
-      aside = f'{path}.unreadable'
-      shutil.rmtree(aside, ignore_errors=True)
-      os.rename(path, aside)
-      before = last_version(manager)
-      reason = str(e).partition('\n')[0]
-      print(
-        f'The checkpoint {path!r} cannot be read ({reason}) and was renamed; '
-        f'the run goes on from {f"round {before}" if before else "its start"}.',
-        file=sys.stderr,
-      )
-  return manager
+  with command_line.user_errors():
+    return state_folder.StateFolder(folder, num_kept=_NUM_KEPT)
 
 
-def last_version(manager: tff.program.ProgramStateManager) -> int:
-  """The newest version, 0 if there is none."""
-  return max(asyncio.run(manager.get_versions()) or [0])
+def last_version(manager: state_folder.StateFolder) -> int:
+  """The newest version that is whole, 0 if none was saved.
+
+  Raises:
+    UserError: Some were saved, and none is whole.
+  """
+  with command_line.user_errors():
+    return asyncio.run(manager.newest_version())
 
 
 def save(

@@ -7,14 +7,16 @@ rows as `result_rows.read` returns them. What a colour means is in `palette`.
 """
 
 import collections
-import hashlib
 import json
 import os
+import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import matplotlib
 import numpy as np
 from PIL import Image
+from PIL import PngImagePlugin
+from scipy import ndimage
 import scipy.stats
 
 from experiments.common import aggregators
@@ -31,6 +33,13 @@ Row = Mapping[str, Any]
 MOST_INSIDE = 8
 # More bands than this hide each other.
 _MOST_BANDS = 6
+# By how much numbers of the same figure may differ, relative to themselves or
+# to the axis. Processors differ by far less; a pixel is a hundred times more.
+TOLERANCE = 1e-5
+# By how much shades of 0 to 255 may differ where two pictures look alike.
+_SHADES = 2
+# The key of the data in a PNG file's text.
+_DATA = 'Description'
 
 
 def add_legend(axes) -> None:
@@ -143,34 +152,117 @@ def finish(figure, title: str, note: str):
   return figure
 
 
-def _numbers(vertices) -> List[List[str]]:
-  return [[f'{x:.4e}' for x in vertex] for vertex in np.asarray(vertices)]
+def data_of(figure) -> List[Any]:
+  """What a figure shows, as JSON holds it, whichever Matplotlib lays it out.
 
-
-def data_digest(figure) -> str:
-  """A digest of what a figure shows, whichever Matplotlib lays it out.
-
-  Of all axes the labels and scales, the lines in their order and the areas and
-  bars: coordinates to five digits and the entry of the legend.
+  Returns:
+    For each of the axes a dictionary with its labels (`text`), its two scales
+    (`scales`), the lines in their order, each its entry in the legend and its
+    points [points, 2] (`lines`), and the outlines of areas and bars, each its
+    vertices [vertices, 2] (`outlines`). Coordinates have nine digits.
   """
-  shown = []
-  for axes in figure.axes:
-    shown.append([axes.get_title(), axes.get_xlabel(), axes.get_ylabel()])
-    shown.append([axes.get_xscale(), axes.get_yscale()])
-    for line in axes.lines:
-      # Labels that Matplotlib makes up begin with an underscore.
-      label = line.get_label()
-      shown.append('' if label.startswith('_') else label)
-      shown.append(_numbers(line.get_xydata()))
-    for collection in axes.collections:
-      # Versions begin an outline at different vertices and close it or not.
-      shown.append(
-        [
-          sorted({tuple(v) for v in _numbers(path.vertices)})
-          for path in collection.get_paths()
-        ]
-      )
-  return hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+  return [
+    dict(
+      text=[axes.get_title(), axes.get_xlabel(), axes.get_ylabel()],
+      scales=[axes.get_xscale(), axes.get_yscale()],
+      lines=[
+        # Labels that Matplotlib makes up begin with an underscore.
+        [re.sub('^_.*', '', line.get_label()), _points(line.get_xydata())]
+        for line in axes.lines
+      ],
+      outlines=[
+        _points(path.vertices)
+        for collection in axes.collections
+        for path in collection.get_paths()
+      ],
+    )
+    for axes in figure.axes
+  ]
+
+
+def _points(vertices) -> List[List[float]]:
+  return [[float(f'{x:.8e}') for x in v] for v in np.asarray(vertices)]
+
+
+def differences(found: Sequence[Any], wanted: Sequence[Any]) -> List[str]:
+  """How two results of `data_of` differ, as short sentences.
+
+  Numbers are the same if they differ by at most `TOLERANCE` of the wanted one
+  or, on an axis that is not logarithmic, of the largest on it: processors round
+  differently, and a difference of two accuracies near 0 keeps their errors.
+
+  Args:
+    found: What one figure shows.
+    wanted: What the other does.
+
+  Returns:
+    A sentence for each thing that differs; none if the figures show the same.
+  """
+  if len(found) != len(wanted):
+    return [f'{len(found)} axes, not {len(wanted)}']
+  said = []
+  for index, (one, other) in enumerate(zip(found, wanted)):
+    for name in ('text', 'scales'):
+      if one[name] != other[name]:
+        said.append(f'axes {index}: {name} {one[name]}, not {other[name]}')
+    labels, wanted_labels = (
+      [label for label, _ in a['lines']] for a in (one, other)
+    )
+    if labels != wanted_labels:
+      said.append(f'axes {index}: lines {labels}, not {wanted_labels}')
+      continue
+    if len(one['outlines']) != len(other['outlines']):
+      said.append(f'axes {index}: another number of areas and bars')
+      continue
+    slack = _slack(other)
+    for (label, points), (_, wanted_points) in zip(
+      one['lines'], other['lines']
+    ):
+      if not _are_equal(points, wanted_points, slack):
+        said.append(f'axes {index}: other points of line {label!r}')
+    for number, (points, wanted_points) in enumerate(
+      zip(one['outlines'], other['outlines'])
+    ):
+      if not _are_one_outline(points, wanted_points, slack):
+        said.append(f'axes {index}: another outline {number}')
+  return said
+
+
+def _slack(axes) -> np.ndarray:
+  """The absolute tolerance of each coordinate, [2]."""
+  shown = [points for _, points in axes['lines']] + axes['outlines']
+  points = np.concatenate([np.reshape(s, [-1, 2]) for s in shown] or [[[0, 0]]])
+  largest = np.max(np.abs(points), axis=0, where=np.isfinite(points), initial=0)
+  return TOLERANCE * np.where(np.array(axes['scales']) == 'log', 0, largest)
+
+
+def _are_equal(points, wanted, slack) -> bool:
+  points, wanted = np.asarray(points, float), np.asarray(wanted, float)
+  if points.shape != wanted.shape:
+    return False
+  allowed = slack + TOLERANCE * np.abs(wanted)
+  both_nan = np.isnan(points) & np.isnan(wanted)
+  same = (points == wanted) | both_nan | (np.abs(points - wanted) <= allowed)
+  return bool(np.all(same))
+
+
+def _are_one_outline(points, wanted, slack) -> bool:
+  """Whether each vertex has an equal one in the other outline.
+
+  Versions of Matplotlib begin an outline at different vertices and close it or
+  not.
+  """
+  points = np.reshape(points, [-1, 1, 2])
+  wanted = np.reshape(wanted, [1, -1, 2])
+  allowed = slack + TOLERANCE * np.abs(wanted)
+  near = np.all(np.abs(points - wanted) <= allowed, axis=-1)
+  return bool(np.all(np.any(near, axis=0)) and np.all(np.any(near, axis=1)))
+
+
+def data_in(path: str) -> List[Any]:
+  """The `data_of` the figure that a PNG file was written from."""
+  with Image.open(path) as image:
+    return json.loads(image.info[_DATA])
 
 
 def save(figure, path: str) -> str:
@@ -179,36 +271,57 @@ def save(figure, path: str) -> str:
   Args:
     figure: The figure.
     path: In a folder that is there; its suffix says how to write. A PNG file
-      carries `data_digest`, by which a test tells whether it shows what its
-      rows say.
+      carries `data_of(figure)`, by which a test tells whether it shows what its
+      rows say. A PNG file that shows the same already and looks alike is left
+      as it is.
   """
   stem, suffix = os.path.splitext(path)
-  metadata = {}
+  options = {}
   if suffix == '.png':
-    metadata = {'Description': data_digest(figure)}
+    info = PngImagePlugin.PngInfo()
+    info.add_text('Software', f'Matplotlib {matplotlib.__version__}')
+    data = json.dumps(data_of(figure), separators=(',', ':'))
+    info.add_text(_DATA, data, zip=True)
+    options = dict(pil_kwargs=dict(pnginfo=info))
   # An old picture stays whole until the new one is.
   temporary = f'{stem}.tmp{suffix}'
-  figure.savefig(temporary, dpi=150, metadata=metadata)
+  figure.savefig(temporary, dpi=150, **options)
   plt.close(figure)
-  if suffix == '.png' and os.path.exists(path) and _look_alike(temporary, path):
+  if suffix == '.png' and _show_the_same(temporary, path):
     os.remove(temporary)
   else:
     os.replace(temporary, path)
   return path
 
 
-def _look_alike(*paths) -> bool:
-  """Whether pictures have one digest, and pixels that differ by at most 1.
+def _show_the_same(new: str, old: str) -> bool:
+  try:
+    return not differences(data_in(new), data_in(old)) and look_alike(new, old)
+  except (OSError, KeyError, ValueError):
+    return False  # There is no old picture, or it carries no data.
 
-  Processors round differently, which moves a shade of grey here and there.
+
+def look_alike(*paths: str) -> bool:
+  """Whether two pictures are equal, up to a pixel to any side.
+
+  Processors round differently. That moves a shade of grey here and there, and
+  a line that lies between two pixels to the other one.
   """
-  digests, pixels = [], []
-  for path in paths:
-    with Image.open(path) as image:
-      digests.append(image.info.get('Description'))
-      pixels.append(np.asarray(image.convert('RGB'), np.int16))
+  one, other = (_pixels(path) for path in paths)
   return (
-    digests[0] == digests[1]
-    and pixels[0].shape == pixels[1].shape
-    and np.abs(pixels[0] - pixels[1]).max() <= 1
+    one.shape == other.shape
+    and _lies_within_neighbours(one, other)
+    and _lies_within_neighbours(other, one)
   )
+
+
+def _pixels(path: str) -> np.ndarray:
+  with Image.open(path) as image:
+    return np.asarray(image.convert('RGB'), np.int16)
+
+
+def _lies_within_neighbours(one: np.ndarray, other: np.ndarray) -> bool:
+  window = dict(size=(3, 3, 1), mode='nearest')
+  lowest = ndimage.minimum_filter(other, **window) - _SHADES
+  highest = ndimage.maximum_filter(other, **window) + _SHADES
+  return bool(np.all((lowest <= one) & (one <= highest)))

@@ -19,7 +19,7 @@ from scipy import special
 import tensorflow_federated as tff
 
 from experiments.common import seeds
-from tff_autotune_secagg.factories import distributed_dp
+from tff_autotune_secagg import distributed_dp
 from tff_autotune_secagg.numerics.privacy import distributed_noise
 
 THIS = 'distributed_dp'

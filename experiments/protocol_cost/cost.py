@@ -15,7 +15,6 @@ from typing import Any, Dict, Iterator, List
 
 import numpy as np
 
-from experiments.common import headroom
 from experiments.common import seeds
 from experiments.common import tables
 from experiments.common import traffic
@@ -29,7 +28,9 @@ QUOTED_EXPANSION = {(2**10, 2**20): 1.73, (2**14, 2**24): 1.98}
 
 def check(config: settings.Config) -> None:
   """Raises ValueError if a sum needs more than the words that masks are of."""
-  largest = headroom.sum_modulus(2 ** max(config.bits), max(config.num_clients))
+  largest = quantization.sum_modulus(
+    2 ** max(config.bits), max(config.num_clients)
+  )
   if largest > masking_protocol.MAX_MODULUS:
     raise ValueError(
       f'`bits` must leave room for the sum of {max(config.num_clients)} clients'
@@ -59,7 +60,7 @@ def measure(
 
 
 def _row(scheme, num_clients, dim, bits, vector, other, source, quoted=None):
-  plain = math.ceil(dim * bits / 8)
+  plain = quantization.payload_bytes(dim, bits)
   return dict(
     scheme=scheme,
     num_clients=num_clients,
@@ -88,7 +89,7 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
   for num_clients in config.num_clients:
     for bits in config.bits:
       moduli = {
-        'headroom': headroom.sum_modulus(2**bits, num_clients),
+        'headroom': quantization.sum_modulus(2**bits, num_clients),
         'autotuned': 2**bits,
       }
       for scheme, modulus in moduli.items():
@@ -107,7 +108,7 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
     other = traffic.key_bytes(num_clients)
     for bits in config.bits:
       moduli = {
-        'headroom': headroom.sum_modulus(2**bits, num_clients),
+        'headroom': quantization.sum_modulus(2**bits, num_clients),
         'autotuned': 2**bits,
       }
       for scheme, modulus in moduli.items():

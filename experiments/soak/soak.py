@@ -318,7 +318,8 @@ def run_to_file(
   if checkpoints.last_version(manager) > done:
     raise command_line.UserError(
       f'{file.path!r} must have the rows before the state in {folder!r}, found'
-      f' those up to round {done}: remove the folder to start anew.'
+      f' those up to round {done}: restore them, or give another file to start'
+      ' anew.'
     )
   file.begin(run_name, dataclasses.asdict(config), environment.describe())
   for row in run(config, state_manager=manager):

@@ -87,8 +87,8 @@ class TrainingSweep(sweep.AbstractSweep):
       raise command_line.UserError(
         f'The checkpoint of round {last} in {folder!r} must come with the '
         f'rows of all rounds before it in {self.results.path!r}, found '
-        f'{len(rounds)} rows. Restore the file or remove the folder to begin '
-        'this run again.'
+        f'{len(rounds)} rows. Restore the file, or give another '
+        '--output_dir to begin anew.'
       )
     self.results.drop_rounds_after(name, last)
     self.results.begin(

@@ -250,14 +250,6 @@ class SmokeTest(absltest.TestCase):
     self.assertEqual(status, 0)
     self.assertTrue(_is_picture(picture))
 
-  def test_private_planner(self):
-    folder = self.create_tempdir().full_path
-    process = _popen(
-      'planner.run_private', folder, '--smoke', '--num_rounds=1,5'
-    )
-    self.assertEqual(process.wait(), 0, _read(folder, 'err'))
-    self.assertIn('T=5', _read(folder, 'out'))
-
   def test_protocol_cost(self):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'rows.jsonl')

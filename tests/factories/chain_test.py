@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tests import documented_stage
 from tests import doubles
 from tests import factory_conformance
 from tff_autotune_secagg import aggregators
@@ -329,6 +330,31 @@ class TypeErrorTest(parameterized.TestCase):
       '`value_type` must hold only float tensors, found int32[3].',
     ):
       factory.create(tff.TensorType(np.int32, [3]))
+
+
+class DocumentedStageTest(absltest.TestCase):
+  def test_the_factory_of_contributing_sums_and_learns_its_scale(self):
+    names = dict(vars(documented_stage))
+    exec(documented_stage.blocks()[1], names)
+    factory = names['scaled'](
+      aggregators.AutotunedSecureSumFactory(modulus=2**16, seed=1)
+    )
+    process = factory.create(tff.TensorType(np.float32, [2000]))
+    tff.test.assert_not_contains_unsecure_aggregation(process.next)
+    rng = np.random.default_rng(1)
+    values = list(100.0 * rng.normal(size=[3, 2000]).astype(np.float32))
+    state, scales = process.initialize(), []
+    self.assertSequenceEqual(list(state), ['scale', 'inner'])
+    for _ in range(3):
+      output = process.next(state, values)
+      state = output.state
+      scales.append(float(output.measurements['scale']))
+    largest = np.max(np.abs(sum(values)))
+    self.assertEqual(scales[0], 1.0)
+    # 16 bits leave about 1e-3, once the bin size is known.
+    np.testing.assert_allclose(scales[2], largest, rtol=0.01)
+    error = np.linalg.norm(output.result - sum(values))
+    self.assertLess(error, 0.01 * np.linalg.norm(sum(values)))
 
 
 if __name__ == '__main__':

@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow_federated as tff
 
 from tests import factory_conformance
-import tff_autotune_secagg as autotune
 from tff_autotune_secagg.factories import modular_sum
 
 setUpModule = factory_conformance.set_up_context
@@ -93,23 +92,6 @@ class ExactModularSumExecutionTest(parameterized.TestCase):
     self.assertEqual(result.dtype, np.int64)
     self.assertSequenceEqual(result.tolist(), [3 * x % modulus for x in big])
     self.assertSequenceEqual(self._sum(process, []).tolist(), [0] * 4)
-
-
-class FormerNameTest(absltest.TestCase):
-  def test_former_name_warns_and_is_the_same_class(self):
-    with self.assertWarnsRegex(
-      DeprecationWarning,
-      '^`ModularSecureSumFactory` is now `ExactModularSumFactory`; the old name'
-      ' will be removed in 0.2.$',
-    ) as caught:
-      former = autotune.ModularSecureSumFactory
-    self.assertIs(former, modular_sum.ExactModularSumFactory)
-    self.assertEndsWith(caught.filename, 'modular_sum_test.py')
-    self.assertNotIn('ModularSecureSumFactory', autotune.__all__)
-    with self.assertRaisesWithLiteralMatch(
-      AttributeError, "module 'tff_autotune_secagg' has no attribute 'Nothing'"
-    ):
-      getattr(autotune, 'Nothing')  # noqa: B009 (not a known attribute)
 
 
 class ExactModularSumErrorTest(parameterized.TestCase):

@@ -18,7 +18,7 @@ from tests import doubles
 from tests import factory_conformance
 from tests import reference
 from tests import stat_checks
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.numerics.reading import stripes
@@ -284,7 +284,7 @@ class DitheredTunerTest(absltest.TestCase):
     other, _ = reference.decoding_error(total, 256, bin_size, 20 / 6)
     self.assertFalse(stat_checks.is_near(error, other, 2 * error_of_mean))
     # And the bin is near the best: one by a fifth off would cost a quarter.
-    predicted = planning.predicted_nmse(
+    predicted = modulus_planning.predicted_nmse(
       num_clients=20, modulus=256, rounding=_DITHER
     )
     self.assertLess(expected, 1.25 * predicted * np.mean(total**2))
@@ -413,110 +413,6 @@ class LostRoundTest(parameterized.TestCase):
     dropped = -values.sum(axis=0) / bin_size
     dropped -= modulus * np.round(dropped / modulus)
     self.assertFalse(stat_checks.is_near(np.var(dropped), variance, error))
-
-
-class FormerArgumentsTest(parameterized.TestCase):
-  """`modulus`, `bin_size`, `rounding` and `decoding` in place of the tuner."""
-
-  def _former(self, modulus=256, bin_size=_BIN_SIZE, **options):
-    with self.assertWarnsRegex(
-      DeprecationWarning,
-      r'^`QuantizeModFactory` takes `tuner` in place of `modulus`, `bin_size`,'
-      r' `rounding` and `decoding`, which will be removed in 0\.2\. Give it'
-      r' `WrappedNormalTuner\(\.\.\.\)` or `FixedBinSize\(\.\.\.\)`\.$',
-    ) as caught:
-      factory = quantize_mod.QuantizeModFactory(
-        modular_sum.ExactModularSumFactory(modulus=modulus),
-        modulus=modulus,
-        bin_size=bin_size,
-        **options,
-      )
-    self.assertEndsWith(caught.filename, 'quantize_mod_test.py')
-    return factory
-
-  def test_work_as_the_tuner_does(self):
-    tuner = wrapped_normal_tuner.WrappedNormalTuner(
-      modulus=256, rounding=_DITHER
-    )
-    for former, current in (
-      (
-        self._former(rounding=_DITHER, seed=7),
-        _factory(_fixed(modulus=256, rounding=_DITHER), seed=7),
-      ),
-      (
-        self._former(
-          bin_size=tuner, rounding=_DITHER, decoding=_POSTERIOR, seed=7
-        ),
-        _factory(tuner, seed=7),
-      ),
-    ):
-      value = np.random.default_rng(5).standard_normal(64).astype(np.float32)
-      outputs = []
-      for factory in (former, current):
-        process = factory.create(tff.TensorType(np.float32, [64]))
-        state = process.initialize()
-        for _ in range(2):
-          output = process.next(state, [value, 2 * value])
-          state = output.state
-        outputs.append(output)
-      tf.nest.map_structure(
-        np.testing.assert_array_equal,
-        *([o.result, o.state, o.measurements] for o in outputs),
-      )
-
-  def test_decoding_is_centred_unless_given(self):
-    process = self._former().create(tff.TensorType(np.float32, [_DIM]))
-    # The posterior mean would shrink a sum of a third of a bin.
-    value = np.full(_DIM, _BIN_SIZE / 3, np.float32)
-    result = process.next(process.initialize(), [value]).result
-    self.assertLess(np.max(np.abs(np.round(result, 6) % _BIN_SIZE)), 1e-6)
-
-  def test_rejects_tuner_of_another_modulus_rounding_or_decoding(self):
-    tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=16)
-    for options, message in (
-      (
-        dict(modulus=256, decoding=_POSTERIOR),
-        '`bin_size.modulus` must equal `modulus`, found 16 and 256.',
-      ),
-      (
-        dict(modulus=16, rounding=_DITHER, decoding=_POSTERIOR),
-        '`bin_size.rounding` must equal'
-        ' `rounding`, found Rounding.STOCHASTIC and Rounding.DITHER.',
-      ),
-      (
-        dict(modulus=16, decoding=modes.Decoding.CENTRED),
-        '`bin_size.decoding` must equal `decoding`, found'
-        ' Decoding.POSTERIOR_MEAN and Decoding.CENTRED.',
-      ),
-    ):
-      with self.assertRaisesWithLiteralMatch(ValueError, message):
-        self._former(bin_size=tuner, **options)
-
-  def test_rejects_what_the_tuner_rejects(self):
-    with self.assertRaisesRegex(TypeError, '^`rounding` must be one of'):
-      self._former(rounding='dither')
-    with self.assertRaisesRegex(ValueError, '^`bin_size` must be a finite'):
-      self._former(bin_size=0.0)
-
-  @parameterized.named_parameters(
-    ('too_few', dict(modulus=256), "['modulus']."),
-    ('unknown', dict(bins=1.0), "['bins']."),
-    (
-      'both',
-      dict(tuner=_fixed(), modulus=256, bin_size=1.0),
-      "['bin_size', 'modulus'] beside `tuner`.",
-    ),
-  )
-  def test_rejects_other_sets_of_arguments(self, options, found):
-    with self.assertRaisesWithLiteralMatch(
-      TypeError,
-      '`QuantizeModFactory` must be given `tuner`, or, as before 0.2, `modulus`'
-      ' and `bin_size` with `rounding` and `decoding` as needed, found'
-      f' {found}',
-    ):
-      quantize_mod.QuantizeModFactory(
-        modular_sum.ExactModularSumFactory(modulus=256), **options
-      )
 
 
 class QuantizeModErrorTest(parameterized.TestCase):

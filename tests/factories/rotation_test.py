@@ -78,7 +78,9 @@ class RotationExecutionTest(absltest.TestCase):
       signature.parameter[0],
       tff.FederatedType(
         collections.OrderedDict(
-          settings=collections.OrderedDict(dim=np.int64, num_repeats=np.int64),
+          settings=collections.OrderedDict(
+            dim=np.int64, num_rotations=np.int64
+          ),
           seed=tff.TensorType(np.int64, [2]),
           round=np.int64,
           inner=np.int32,
@@ -208,23 +210,6 @@ class RotationErrorTest(parameterized.TestCase):
       f' {found}.',
     ):
       _factory(num_rotations=num_rotations)
-
-  def test_former_name_of_num_rotations_warns_and_works(self):
-    with self.assertWarnsRegex(
-      DeprecationWarning,
-      '^`num_repeats` is now `num_rotations`; the old name will be removed in'
-      ' 0.2.$',
-    ) as caught:
-      former = _factory(num_repeats=2, seed=5)
-    self.assertEndsWith(caught.filename, 'rotation_test.py')
-    value_type = tff.TensorType(np.float32, [32])
-    value = np.arange(32, dtype=np.float32)
-    outputs = []
-    for factory in (former, _factory(num_rotations=2, seed=5)):
-      process = factory.create(value_type)
-      outputs.append(process.next(process.initialize(), [value]))
-    np.testing.assert_array_equal(outputs[0].result, outputs[1].result)
-    self.assertEqual(outputs[0].state['settings']['num_repeats'], 2)
 
   @parameterized.named_parameters(
     ('negative', -1, ValueError, '-1 (int)'),

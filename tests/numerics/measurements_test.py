@@ -11,7 +11,7 @@ from scipy import stats
 import tensorflow as tf
 
 from tests import fits
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics import measurements
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.rounding import modes
@@ -88,7 +88,7 @@ class ReportTest(parameterized.TestCase):
       _finished(fits.fitted(1.0, observed), size, decoding=decoding)
     )
     # Of a finished round the size is known.
-    expected = planning.predicted_nmse(
+    expected = modulus_planning.predicted_nmse(
       num_clients=10, modulus=256, decoding=decoding, size_uncertainty=0.0
     )
     np.testing.assert_allclose(float(found), expected, rtol=1e-3)

@@ -242,8 +242,6 @@ _CALLABLES = {
     ),
   ),
 }
-# Deprecated arguments, which lead to those that took their place, or nowhere.
-_FORMER = {'former', 'num_repeats', 'drift'}
 # Public names with tests of their arguments elsewhere, or with none.
 _ELSEWHERE = {
   'Decoding',
@@ -251,6 +249,7 @@ _ELSEWHERE = {
   '__version__',
   'check_state',
   'load_latest_state',
+  'programs',
   'round_measurements',
   'simulation',
 }
@@ -268,7 +267,7 @@ class BadArgumentsTest(parameterized.TestCase):
     for name, (function, _, arguments) in _CALLABLES.items():
       with self.subTest(name):
         self.assertEqual(
-          set(inspect.signature(function).parameters) - _FORMER,
+          set(inspect.signature(function).parameters),
           set(arguments),
         )
 
@@ -335,56 +334,6 @@ class BadArgumentsTest(parameterized.TestCase):
       "`bits` must be given as `modulus=2**bits`, found '8' (str).",
     ):
       autotune.autotuned_secure_aggregator(bits='8')
-
-  def test_a_former_argument_is_refused_by_the_name_of_the_new_one(self):
-    for function in (
-      autotune.AutotunedSecureSumFactory,
-      autotune.autotuned_secure_aggregator,
-    ):
-      with (
-        self.assertWarnsRegex(
-          DeprecationWarning, '^`num_repeats` is now `num_rotations`'
-        ),
-        self.assertRaisesRegex(ValueError, '^`num_rotations` must '),
-      ):
-        function(modulus=256, num_repeats=0)
-
-  def test_drift_has_no_effect_and_says_so(self):
-    for function in (
-      autotune.AutotunedSecureSumFactory,
-      autotune.autotuned_secure_aggregator,
-      autotune.WrappedNormalTuner,
-    ):
-      # Whatever it is, as nobody reads it.
-      for drift in (0.3, -1, 'much'):
-        with self.assertWarnsRegex(
-          DeprecationWarning, '^`drift` has no effect any more and will be'
-        ):
-          function(modulus=256, drift=drift)
-
-  def test_a_tuner_for_another_process_is_refused(self):
-    # With the former arguments, which give each setting twice.
-    centred = autotune.Decoding.CENTRED
-    for options, name in (
-      (dict(modulus=16, decoding=centred), 'modulus'),
-      (dict(modulus=256, rounding=autotune.Rounding.DITHER), 'rounding'),
-      (dict(modulus=256), 'decoding'),
-    ):
-      with (
-        self.assertWarnsRegex(
-          DeprecationWarning, '`tuner` in place of `modulus`, `bin_size`'
-        ),
-        self.assertRaisesRegex(
-          ValueError, f'^`bin_size.{name}` must equal `{name}`, found '
-        ),
-      ):
-        autotune.QuantizeModFactory(
-          _INNER,
-          modulus=256,
-          bin_size=autotune.WrappedNormalTuner(**options),
-          rounding=autotune.Rounding.STOCHASTIC,
-          decoding=centred,
-        )
 
   def test_the_smallest_and_largest_values_are_taken(self):
     for modulus in (2, 2**30, np.int64(256), np.uint8(200)):

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of what the package exports."""
 
+import ast
 import enum
 import inspect
+import pathlib
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -11,7 +13,6 @@ import tensorflow_federated as tff
 
 from tests import fresh_python
 import tff_autotune_secagg
-from tff_autotune_secagg import _public
 from tff_autotune_secagg import planner
 from tff_autotune_secagg import worker
 
@@ -40,13 +41,13 @@ _NAMES = [
   'plan_distributed_dp_modulus',
   'plan_modulus',
   'predicted_nmse',
+  'programs',
   'round_measurements',
   'simulation',
 ]
 
-# Old names, which warn, and the new ones.
-_DEPRECATED = {'ModularSecureSumFactory': 'ExactModularSumFactory'}
-
+_FOLDERS = ('programs', 'simulation')
+_STUB = pathlib.Path(tff_autotune_secagg.__file__).with_suffix('.pyi')
 
 # What a fresh Python prints: a start-up that is slow is one that loads TFF.
 _LOADED = "'tensorflow' in sys.modules, 'tensorflow_federated' in sys.modules"
@@ -98,31 +99,41 @@ class StartTest(parameterized.TestCase):
 class PublicApiTest(absltest.TestCase):
   def test_exports_these_names_and_no_others(self):
     self.assertSequenceEqual(tff_autotune_secagg.__all__, _NAMES)
-    # Type checkers want the names in both files, in so many words.
-    self.assertEqual({*_public.__all__, '__version__'}, set(_NAMES))
+    for name in _NAMES:
+      getattr(tff_autotune_secagg, name)
     public = [
       name
       for name, value in vars(tff_autotune_secagg).items()
       if not name.startswith('_') and not inspect.ismodule(value)
     ]
     self.assertSameElements(
-      public, [n for n in _NAMES if n not in ('__version__', 'simulation')]
+      public, [n for n in _NAMES if n not in ('__version__', *_FOLDERS)]
     )
 
   def test_lists_its_names_before_and_after_they_are_loaded(self):
     self.assertContainsSubset(set(_NAMES), dir(tff_autotune_secagg))
 
-  def test_deprecated_names_warn_and_lead_to_the_new_ones(self):
-    for old, new in _DEPRECATED.items():
-      with self.subTest(old):
-        self.assertNotIn(old, tff_autotune_secagg.__all__)
-        with self.assertWarnsRegex(
-          (DeprecationWarning, FutureWarning), rf'`{old}`.*`{new}`'
-        ):
-          value = getattr(tff_autotune_secagg, old)
-        self.assertIs(value, getattr(tff_autotune_secagg, new))
-    with self.assertRaisesRegex(AttributeError, 'ModularSum'):
+  def test_other_names_are_refused(self):
+    with self.assertRaisesRegex(
+      AttributeError,
+      "^module 'tff_autotune_secagg' has no attribute 'ModularSum'$",
+    ):
       _ = tff_autotune_secagg.ModularSum
+
+  def test_type_checkers_are_told_the_same(self):
+    found = {}
+    for node in ast.parse(_STUB.read_text('utf-8')).body:
+      (alias,) = node.names
+      self.assertEqual(alias.asname, alias.name)  # Which exports a name.
+      found[alias.name] = node.module
+    package = tff_autotune_secagg.__name__
+    self.assertEqual(
+      found,
+      {
+        name: package if name in _FOLDERS else f'{package}.{module}'
+        for name, module in tff_autotune_secagg._MODULES.items()
+      },
+    )
 
   def test_everything_has_a_docstring(self):
     for name in _NAMES:
@@ -138,8 +149,7 @@ class PublicApiTest(absltest.TestCase):
       if not inspect.isclass(value) or issubclass(value, enum.Enum):
         continue
       for parameter in inspect.signature(value.__init__).parameters.values():
-        # `former`: keywords that warn until 0.2.
-        if parameter.name not in inner | {'former'}:
+        if parameter.name not in inner:
           self.assertEqual(
             parameter.kind, inspect.Parameter.KEYWORD_ONLY, parameter
           )

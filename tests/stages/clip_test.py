@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tff_autotune_secagg.stages import clip
+from tff_autotune_secagg.stages import stage
 
 _DIM = 50
 
@@ -136,18 +137,15 @@ class RefusalTest(parameterized.TestCase):
         made.parameters(_state(made, clip_norm))
 
   def test_another_clip_is_refused(self):
-    fixed, other, adaptive = (
-      _stage(1.0).initial_state(),
-      _stage(2.0).initial_state(),
-      _stage(None).initial_state(),
-    )
-    for made, state, message in (
-      (_stage(1.0), other, '`l2_norm_clip` 2, but'),
-      (_stage(1.0), adaptive, '`adaptive_clip` 1, but'),
-      (_stage(None), fixed, '`adaptive_clip` 0, but'),
+    fixed, longer, adaptive = _stage(1.0), _stage(2.0), _stage(None)
+    for made, other, message in (
+      (fixed, longer, '`l2_norm_clip` 2, but'),
+      # Of two that differ it is the one that the other follows from.
+      (fixed, adaptive, '`adaptive_clip` 1, but'),
+      (adaptive, fixed, '`adaptive_clip` 0, but'),
     ):
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
-        made.parameters(state)
+        stage.unnest_state(made, stage.initial_state(other, ()))
 
 
 if __name__ == '__main__':

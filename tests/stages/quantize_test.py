@@ -15,6 +15,7 @@ from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import tuners
 from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 from tff_autotune_secagg.stages import quantize
+from tff_autotune_secagg.stages import stage
 
 _SPECS = [tf.TensorSpec([50], tf.float32), tf.TensorSpec([2, 3], tf.float64)]
 _STOCHASTIC, _DITHER = modes.Rounding.STOCHASTIC, modes.Rounding.DITHER
@@ -117,12 +118,12 @@ class StateTest(parameterized.TestCase):
     ('rounding', dict(rounding=_DITHER), '`dither` 1, but'),
   )
   def test_a_state_of_other_settings_is_refused(self, options, message):
-    state = _stage(**options).initial_state()
+    state = stage.initial_state(_stage(**options), ())
     with self.assertRaisesRegex(
       tf.errors.InvalidArgumentError,
       f'The state was written with {message} this QuantizeModFactory has',
     ):
-      self._decode(_stage(), state)
+      stage.unnest_state(_stage(), state)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,7 @@ from scipy import linalg
 import tensorflow as tf
 
 from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import stage
 
 
 def _stage(*shapes, num_rotations=1, min_dim=1, dtype=tf.float32, seed=7):
@@ -85,14 +86,14 @@ class StateTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
     ('size', _stage([9]), '`dim` 9, but'),
-    ('rotations', _stage([8], num_rotations=2), '`num_repeats` 2, but'),
+    ('rotations', _stage([8], num_rotations=2), '`num_rotations` 2, but'),
   )
   def test_a_state_of_other_settings_is_refused(self, other, message):
     with self.assertRaisesRegex(
       tf.errors.InvalidArgumentError,
       f'The state was written with {message} this HadamardRotationFactory has',
     ):
-      _stage([8]).decode([tf.zeros([8])], (), other.initial_state())
+      stage.unnest_state(_stage([8]), stage.initial_state(other, ()))
 
 
 if __name__ == '__main__':

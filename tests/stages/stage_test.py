@@ -3,16 +3,23 @@
 """Tests of `stage`, and of what all stages do on plain tensors, without TFF."""
 
 import collections
+import importlib
+import inspect
+import pkgutil
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from tests import documented_stage
+from tff_autotune_secagg import stages
 from tff_autotune_secagg.numerics.tuning import tuners
+from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import quantize
 from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import share_noise
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import weigh
 from tff_autotune_secagg.stages import wire
@@ -25,6 +32,9 @@ _FLOATS = (
 )
 _INTEGERS = (tf.TensorSpec([2, 2], tf.int32), tf.TensorSpec([], tf.int64))
 
+_VECTOR = (tf.TensorSpec([20], tf.float32),)
+
+# Name, class, options and specs: every stage there is, see `test_none_is_left`.
 _STAGES = (
   ('flatten', flatten.FlattenStage, {}, _FLOATS),
   ('flatten_nothing', flatten.FlattenStage, {}, ()),
@@ -43,15 +53,32 @@ _STAGES = (
   ),
   ('weigh', weigh.WeighStage, dict(is_weighted=False), _FLOATS),
   ('wire', wire.WireStage, dict(modulus=1000, in_modulus=None), _INTEGERS),
+  (
+    'clip',
+    clip.ClipStage,
+    # No client is as long.
+    dict(l2_norm_clip=100.0, noise_multiplier=1.0, count_stddev=1.0),
+    _VECTOR,
+  ),
+  (
+    'share_noise',
+    share_noise.ShareNoiseStage,
+    dict(
+      noise_multiplier=2e-4,
+      min_clients=3,
+      max_norm=30.0,
+      modulus=2**20,
+      client_seed_fn=None,
+    ),
+    _VECTOR,
+  ),
+  ('of_contributing', documented_stage.ScaleStage, {}, _FLOATS),
 )
+_MEANS = (weigh.WeighStage, share_noise.ShareNoiseStage)
 
 
 class Identity(stage.Stage):
   """What a stage does that defines no more than it must."""
-
-  @property
-  def out_specs(self):
-    return []
 
   def encode(self, leaves, parameters):
     return leaves, collections.OrderedDict()
@@ -60,14 +87,27 @@ class Identity(stage.Stage):
     return leaves, state, collections.OrderedDict()
 
 
+class Named(Identity):
+  level = 'value'
+
+
+class Flat(Identity):
+  measures_on_one_level = True
+
+
 class WithState(Identity):
   def initial_state(self):
     return collections.OrderedDict(a=tf.constant(1), b=tf.constant(2))
 
 
+class WithSettings(WithState):
+  owner = 'Somebody'
+  settings = collections.OrderedDict(x=3, y=4)
+
+
 class DefaultsTest(absltest.TestCase):
   def test_has_no_state_parameters_nor_signals(self):
-    made = Identity()
+    made = Identity([])
     for found in (
       made.initial_state(),
       made.parameters(collections.OrderedDict()),
@@ -77,31 +117,83 @@ class DefaultsTest(absltest.TestCase):
     self.assertFalse(made.takes_integers)
     self.assertTrue(made.keeps_structure)
 
-  def test_without_state_nests_nothing(self):
-    made, inner, none = Identity(), object(), collections.OrderedDict()
-    self.assertIs(made.nest_state(none, inner), inner)
-    self.assertIs(made.nest_measurements(none, inner), inner)
-    self.assertEqual(made.unnest_state(inner), (none, inner))
-
-  def test_state_is_nested_in_front_and_taken_apart_again(self):
-    made, inner = WithState(), object()
-    state = made.nest_state(made.initial_state(), inner)
-    self.assertSequenceEqual(list(state), ['a', 'b', 'inner'])
-    self.assertIs(state['inner'], inner)
-    own, found = made.unnest_state(state)
-    self.assertIs(found, inner)
-    self.assertSequenceEqual(list(own), ['a', 'b'])
-    measured = collections.OrderedDict(c=3)
-    self.assertSequenceEqual(
-      list(made.nest_measurements(measured, inner)), ['c', 'inner']
-    )
+  def test_passes_on_the_specs_that_come_in(self):
+    self.assertSequenceEqual(Identity(_VECTOR).out_specs, _VECTOR)
 
   def test_abstract_methods_must_be_defined(self):
     with self.assertRaises(TypeError):
       stage.Stage()  # pylint: disable=abstract-class-instantiated
 
 
+class NestingTest(absltest.TestCase):
+  def test_without_state_nests_nothing(self):
+    made, inner, none = Identity([]), object(), collections.OrderedDict()
+    self.assertIs(stage.initial_state(made, inner), inner)
+    self.assertIs(stage.nest_state(made, none, none, inner), inner)
+    self.assertIs(stage.nest_measurements(made, none, inner), inner)
+    self.assertEqual(stage.unnest_state(made, inner), (none, none, inner))
+
+  def test_state_is_nested_in_front_and_taken_apart_again(self):
+    made, inner = WithState([]), object()
+    state = stage.initial_state(made, inner)
+    self.assertSequenceEqual(list(state), ['a', 'b', 'inner'])
+    self.assertIs(state['inner'], inner)
+    settings, own, found = stage.unnest_state(made, state)
+    self.assertIs(found, inner)
+    self.assertEmpty(settings)
+    self.assertSequenceEqual(list(own), ['a', 'b'])
+    measured = collections.OrderedDict(c=3)
+    self.assertSequenceEqual(
+      list(stage.nest_measurements(made, measured, inner)), ['c', 'inner']
+    )
+
+  def test_a_level_with_a_name_is_there_without_state_and_comes_first(self):
+    made, inner = Named([]), object()
+    state = stage.initial_state(made, inner)
+    self.assertEqual(list(state.items()), [('value', inner)])
+    _, own, found = stage.unnest_state(made, state)
+    self.assertEmpty(own)
+    self.assertIs(found, inner)
+    measured = collections.OrderedDict(c=3)
+    self.assertEqual(
+      list(stage.nest_measurements(made, measured, inner).items()),
+      [('value', inner), ('c', 3)],
+    )
+
+  def test_settings_come_first_and_are_checked(self):
+    made, inner = WithSettings([]), object()
+    state = stage.initial_state(made, inner)
+    self.assertSequenceEqual(list(state), ['settings', 'a', 'b', 'inner'])
+    settings, own, found = stage.unnest_state(made, state)
+    self.assertIs(found, inner)
+    self.assertEqual({n: int(s) for n, s in settings.items()}, dict(x=3, y=4))
+    self.assertSequenceEqual(list(own), ['a', 'b'])
+    # Of two that differ it is the first.
+    state['settings'] = dict(x=tf.constant(5, tf.int64), y=settings['x'])
+    with self.assertRaisesRegex(
+      tf.errors.InvalidArgumentError,
+      'The state was written with `x` 5, but this Somebody has `x` 3:',
+    ):
+      stage.unnest_state(made, state)
+
+  def test_measurements_on_one_level(self):
+    measured = collections.OrderedDict(c=3)
+    for inner, names in ((collections.OrderedDict(d=4), ['c', 'd']), ((), 'c')):
+      found = stage.nest_measurements(Flat([]), measured, inner)
+      self.assertSequenceEqual(list(found), names)
+
+
 class EveryStageTest(parameterized.TestCase):
+  def test_none_is_left(self):
+    found = set()
+    for module in pkgutil.iter_modules(stages.__path__, f'{stages.__name__}.'):
+      members = vars(importlib.import_module(module.name)).values()
+      found |= {c for c in members if inspect.isclass(c)}
+    found = {c for c in found if issubclass(c, stage.Stage)} - {stage.Stage}
+    self.assertGreaterEqual(len(found), 7)
+    tested = {stage_class for _, stage_class, *_ in _STAGES}
+    self.assertEqual(found, tested - {documented_stage.ScaleStage})
+
   @parameterized.named_parameters(*_STAGES)
   def test_decode_of_a_sum_is_the_sum(self, stage_class, options, specs):
     made = stage_class(list(specs), **options)
@@ -142,24 +234,33 @@ class EveryStageTest(parameterized.TestCase):
       state,
       next_state,
     )
-    num_clients = 3 if stage_class is weigh.WeighStage else 1  # It is a mean.
+    num_clients = 3 if stage_class in _MEANS else 1
+    # Five standard deviations of the noise, 2e-4 of `max_norm`.
+    atol = 0.03 if stage_class is share_noise.ShareNoiseStage else 1e-4
     for leaf, spec, *parts in zip(decoded, specs, *clients):
       self.assertEqual((leaf.shape, leaf.dtype), (spec.shape, spec.dtype))
       total = sum(np.asarray(tf.cast(part, tf.float64)) for part in parts)
       np.testing.assert_allclose(
-        tf.cast(leaf, tf.float64) * num_clients, total, rtol=5e-3, atol=1e-4
+        tf.cast(leaf, tf.float64) * num_clients, total, rtol=5e-3, atol=atol
       )
     self.assertLen(decoded, len(specs))
 
   @parameterized.named_parameters(*_STAGES)
   def test_state_nests_around_any_other(self, stage_class, options, specs):
     made = stage_class(list(specs), **options)
-    own = made.initial_state()
     inner = collections.OrderedDict(x=tf.constant(7))
-    found, found_inner = made.unnest_state(made.nest_state(own, inner))
-    self.assertEqual(found_inner, inner)
-    tf.nest.assert_same_structure(found, own)
-    tf.nest.map_structure(np.testing.assert_array_equal, found, own)
+    state = stage.initial_state(made, inner)
+    settings, own, found = stage.unnest_state(made, state)
+    self.assertEqual(found, inner)
+    self.assertEqual(
+      {name: float(value) for name, value in settings.items()},
+      dict(made.settings),
+    )
+    again = stage.nest_state(made, settings, own, found)
+    tf.nest.assert_same_structure(again, state)
+    tf.nest.map_structure(np.testing.assert_array_equal, again, state)
+    # Who has settings has a name to refuse others by.
+    self.assertEqual(bool(made.settings), bool(made.owner))
 
 
 if __name__ == '__main__':

@@ -12,7 +12,7 @@ import tensorflow as tf
 from experiments.error_table import sum_simulation
 from tests import reference
 from tests import stat_checks
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics.rounding import modes
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
@@ -72,7 +72,7 @@ class ColdStartTest(parameterized.TestCase):
       errors.append([f.nmse for f in found])
       second_bins.append(found[1].bin_size / scale)
     errors = np.array(errors)
-    predicted = planning.predicted_nmse(
+    predicted = modulus_planning.predicted_nmse(
       num_clients=num_clients, modulus=modulus, rounding=rounding
     )
     self.assertLess(errors.max(), 1 + _SAMPLING_ERROR)
@@ -201,7 +201,7 @@ class ChangeTest(parameterized.TestCase):
     rows, _ = _clients(10)
     uneven = rows.copy()
     uneven[0] *= np.float32(30)
-    predicted = planning.predicted_nmse(
+    predicted = modulus_planning.predicted_nmse(
       num_clients=10, modulus=256, rounding=rounding
     )
     simulation.reset()
@@ -236,7 +236,9 @@ class EdgeTest(parameterized.TestCase):
       simulation.reset()
       rows = sum_simulation.aligned_clients(np.random.default_rng(5), 10, _DIM)
       errors = [simulation.run_round(rows).nmse for _ in range(8)]
-      predicted = planning.predicted_nmse(num_clients=10, modulus=modulus)
+      predicted = modulus_planning.predicted_nmse(
+        num_clients=10, modulus=modulus
+      )
       self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
       self.assertLess(np.mean(errors[3:]), 1.15 * predicted)
 
@@ -263,7 +265,7 @@ class EdgeTest(parameterized.TestCase):
     # What dither warns of: errors add coherently, up to n^2 b^2 / 12.
     simulation = _simulation(modulus, _DITHER)
     rows = sum_simulation.aligned_clients(np.random.default_rng(5), 10, _DIM)
-    predicted = planning.predicted_nmse(
+    predicted = modulus_planning.predicted_nmse(
       num_clients=10, modulus=modulus, rounding=_DITHER
     )
     errors = [simulation.run_round(rows).nmse for _ in range(8)]
@@ -315,7 +317,7 @@ class EdgeTest(parameterized.TestCase):
     rows[:, 17] = 3.0
     errors = [simulation.run_round(rows).nmse for _ in range(6)]
     self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
-    predicted = planning.predicted_nmse(num_clients=10, modulus=modulus)
+    predicted = modulus_planning.predicted_nmse(num_clients=10, modulus=modulus)
     # One rotation leaves entries of one size, maybe halfway between two bins:
     # variance 1/4 for each client instead of 1/6.
     self.assertLess(np.mean(errors[3:]), 1.8 * predicted)
@@ -344,7 +346,7 @@ class PaperRuleTest(parameterized.TestCase):
     np.testing.assert_allclose(
       np.mean([f.wrap_probability for f in found]), alpha, rtol=0.08
     )
-    predicted = planning.predicted_nmse(
+    predicted = modulus_planning.predicted_nmse(
       num_clients=10, modulus=256, wrap_probability=alpha
     )
     errors = [f.nmse for f in found]
@@ -353,7 +355,7 @@ class PaperRuleTest(parameterized.TestCase):
     )
     self.assertLess(abs(np.mean(errors) - predicted), tolerance)
     # Negative control: the error of the next alpha is told apart.
-    other = planning.predicted_nmse(
+    other = modulus_planning.predicted_nmse(
       num_clients=10, modulus=256, wrap_probability=alpha / 10
     )
     self.assertGreater(abs(np.mean(errors) - other), tolerance)
@@ -383,7 +385,7 @@ class CentredTest(absltest.TestCase):
     simulation = _simulation(256, decoding=centred)
     rows, total = _clients(10)
     errors = [simulation.run_round(rows, total).nmse for _ in range(8)]
-    predicted = planning.predicted_nmse(
+    predicted = modulus_planning.predicted_nmse(
       num_clients=10, modulus=256, decoding=centred
     )
     self.assertLess(errors[0], 1 + _SAMPLING_ERROR)

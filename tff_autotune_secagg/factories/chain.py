@@ -17,8 +17,10 @@ from typing import (
   Type,
 )
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_autotune_secagg.factories import default_context
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.stages import stage
 
@@ -92,6 +94,7 @@ def create_process(
   Raises:
     TypeError: `value_type` does not fit a stage.
   """
+  default_context.warn_once()
   builders, inner_factory = _unchain(builders, inner_factory)
   stages, inner_value_type = _build(builders, value_type)
   weight_types = () if weight_type is None else (weight_type,)
@@ -217,7 +220,7 @@ def _compute(stages, argument_types, inner_value_type, inner_process) -> _Chain:
   def initialize(inner_state):
     state = inner_state
     for made in reversed(stages):
-      state = made.nest_state(made.initial_state(), state)
+      state = stage.initial_state(made, state)
     return state
 
   state_type = initialize.type_signature.result
@@ -225,7 +228,12 @@ def _compute(stages, argument_types, inner_value_type, inner_process) -> _Chain:
   @tff.tensorflow.computation(state_type)
   def prepare(state):
     own_states, inner_state = _unnest(stages, state)
-    parameters = [made.parameters(own) for made, own in zip(stages, own_states)]
+    parameters = []
+    for made, (settings, own) in zip(stages, own_states):
+      # No client hears of a state with other settings.
+      with tf.control_dependencies(list(settings.values())):
+        found = tf.nest.map_structure(tf.identity, made.parameters(own))
+      parameters.append(found)
     return inner_state, tuple(parameters)
 
   parameters_type = prepare.type_signature.result[1]
@@ -252,11 +260,11 @@ def _compute(stages, argument_types, inner_value_type, inner_process) -> _Chain:
     own_states, _ = _unnest(stages, state)
     state, sums = inner_state, list(sums)
     leaves = value_types.flatten(result)
-    for made, own in reversed(list(zip(stages, own_states))):
+    for made, (settings, own) in reversed(list(zip(stages, own_states))):
       found = sums.pop() if made.signal_limits else ()
       leaves, own, measured = made.decode(leaves, found, own)
-      state = made.nest_state(own, state)
-      measurements = made.nest_measurements(measured, measurements)
+      state = stage.nest_state(made, settings, own, state)
+      measurements = stage.nest_measurements(made, measured, measurements)
     return state, value_types.pack(leaves, value_type), measurements
 
   limits = tuple(made.signal_limits for made in stages if made.signal_limits)
@@ -264,9 +272,9 @@ def _compute(stages, argument_types, inner_value_type, inner_process) -> _Chain:
 
 
 def _unnest(stages, state):
-  """Returns the stages' own states, and the inner state."""
+  """Returns checked settings and state of each stage, and the inner state."""
   own_states = []
   for made in stages:
-    own, state = made.unnest_state(state)
-    own_states.append(own)
+    settings, own, state = stage.unnest_state(made, state)
+    own_states.append((settings, own))
   return own_states, state

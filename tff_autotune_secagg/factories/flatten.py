@@ -8,6 +8,9 @@ import tensorflow_federated as tff
 from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.stages import flatten
+from tff_autotune_secagg.stages import mark_broken
+
+_PASSED_AS_THEY_ARE = (tf.float32, tf.float64)
 
 
 class FlattenFactory(chain.ChainedFactory):
@@ -58,9 +61,10 @@ def flatten_first(
 ) -> tff.aggregators.AggregationFactory:
   """Returns the factory behind a flattening of the value, weighted like it.
 
-  Use this for factories that compile something for each tensor, such as TFF's
-  zeroing and clipping: a thousand tensors take minutes to compile. A value that
-  is a single tensor of float32 or float64 goes to the factory as it is.
+  Use this for TFF's zeroing and clipping. They compile something for each
+  tensor: a thousand tensors take minutes. And they take an infinity for a large
+  number; it is turned into NaN here, which they hand on to be rejected. A value
+  that is a single tensor of float32 or float64 keeps its shape.
   """
   if isinstance(factory, tff.aggregators.WeightedAggregationFactory):
     return _FlattenFirstWeighted(factory)
@@ -90,13 +94,10 @@ class _FlattenFirstWeighted(tff.aggregators.WeightedAggregationFactory):
 def _create_flattened(factory, value_type, *weight_types):
   """Returns the process of `flatten_first`."""
   value_types.check_floats(value_type)
-  if isinstance(value_type, tff.TensorType):
-    if tf.as_dtype(value_type.dtype) in (tf.float32, tf.float64):
-      return factory.create(value_type, *weight_types)
+  stages = [(mark_broken.MarkBrokenStage, {})]
+  is_tensor = isinstance(value_type, tff.TensorType)
+  if not is_tensor or tf.as_dtype(value_type.dtype) not in _PASSED_AS_THEY_ARE:
+    stages.insert(0, (flatten.FlattenStage, {}))
   return chain.create_process(
-    [(flatten.FlattenStage, {})],
-    factory,
-    value_type,
-    *weight_types,
-    inner_takes_weight=True,
+    stages, factory, value_type, *weight_types, inner_takes_weight=True
   )

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantization over an unbounded range and reduction modulo k."""
 
-from typing import Any, Optional
-import warnings
+from typing import Optional
 
 import tensorflow_federated as tff
 
@@ -11,7 +10,6 @@ from tff_autotune_secagg import _checks
 from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.numerics.tuning import tuners
-from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 from tff_autotune_secagg.stages import quantize
 
 
@@ -74,9 +72,8 @@ class QuantizeModFactory(chain.ChainedFactory):
     self,
     inner_factory: tff.aggregators.UnweightedAggregationFactory,
     *,
-    tuner: Optional[tuners.Tuner] = None,
+    tuner: tuners.Tuner,
     seed: Optional[int] = None,
-    **former: Any,
   ):
     """Initializes the factory.
 
@@ -87,8 +84,6 @@ class QuantizeModFactory(chain.ChainedFactory):
         `WrappedNormalTuner`, `FixedBinSize` or one of your own.
       seed: of the dither; int of 0 .. 2**63 - 1, or None to draw one in every
         `initialize`.
-      **former: `modulus`, `bin_size` (float or `WrappedNormalTuner`),
-        `rounding` and `decoding`, in place of the tuner; deprecated.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.
@@ -96,38 +91,8 @@ class QuantizeModFactory(chain.ChainedFactory):
     inner_factory = value_types.check_sum_factory(
       'inner_factory', inner_factory
     )
-    if former:
-      tuner = _tuner_of_former_arguments(tuner, former)
     options = dict(
       tuner=_checks.check_instance('tuner', tuner, tuners.Tuner, 'a `Tuner`'),
       seed=_checks.check_seed(seed),
     )
     super().__init__([(quantize.QuantizeStage, options)], inner_factory)
-
-
-def _tuner_of_former_arguments(tuner, former):
-  """Returns a tuner of what the factory took before there were tuners."""
-  names = {'modulus', 'bin_size', 'rounding', 'decoding'}
-  complete = {'modulus', 'bin_size'} <= former.keys() <= names
-  if tuner is not None or not complete:
-    raise TypeError(
-      '`QuantizeModFactory` must be given `tuner`, or, as before 0.2, `modulus`'
-      ' and `bin_size` with `rounding` and `decoding` as needed, found'
-      f' {sorted(former)}' + (' beside `tuner`.' if tuner is not None else '.')
-    )
-  warnings.warn(
-    '`QuantizeModFactory` takes `tuner` in place of `modulus`, `bin_size`,'
-    ' `rounding` and `decoding`, which will be removed in 0.2. Give it'
-    ' `WrappedNormalTuner(...)` or `FixedBinSize(...)`.',
-    DeprecationWarning,
-    stacklevel=3,
-  )
-  options = dict(former)
-  bin_size = options.pop('bin_size')
-  if not isinstance(bin_size, wrapped_normal_tuner.WrappedNormalTuner):
-    return tuners.FixedBinSize(bin_size=bin_size, **options)
-  for name, value in options.items():
-    _checks.check_equal(
-      f'bin_size.{name}', getattr(bin_size, name), name, value
-    )
-  return bin_size

@@ -55,7 +55,6 @@ class HadamardRotationFactory(chain.ChainedFactory):
     num_rotations: int = 1,
     min_dim: int = 1,
     seed: Optional[int] = None,
-    num_repeats: Optional[int] = None,
   ):
     """Initializes the factory.
 
@@ -64,16 +63,12 @@ class HadamardRotationFactory(chain.ChainedFactory):
       num_rotations: rotations one after the other, 1 to 8.
       min_dim: leaves of fewer coordinates are padded with zeros to so many.
       seed: int of 0 .. 2**63 - 1, or None to draw one in every `initialize`.
-      num_repeats: the former name of `num_rotations`.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
     inner_factory = value_types.check_sum_factory(
       'inner_factory', inner_factory
-    )
-    num_rotations = _checks.renamed(
-      'num_rotations', num_rotations, 'num_repeats', num_repeats
     )
     options = dict(
       num_rotations=_checks.check_int('num_rotations', num_rotations, 1, 8),

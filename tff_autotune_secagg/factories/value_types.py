@@ -87,17 +87,7 @@ def pack(leaves: List[tf.Tensor], value_type: tff.Type) -> Any:
   if isinstance(value_type, tff.TensorType):
     (leaf,) = leaves
     return leaf
-  remaining = list(leaves)
-
-  def build(struct_type):
-    elements = []
-    for name, element in tff.structure.iter_elements(struct_type):
-      is_struct = isinstance(element, tff.StructType)
-      leaf = build(element) if is_struct else remaining.pop(0)
-      elements.append((name, leaf))
-    return tff.structure.Struct(elements)
-
-  struct = build(value_type)
+  struct = tff.structure.pack_sequence_as(value_type, list(leaves))
   if isinstance(value_type, tff.StructWithPythonType):
     return tff.types.type_to_py_container(struct, value_type)
   return struct

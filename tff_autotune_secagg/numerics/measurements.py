@@ -51,8 +51,10 @@ class FinishedRound(NamedTuple):
 
 
 def _num_bytes(finished: FinishedRound) -> tf.Tensor:
-  num_bits = finished.num_coordinates * finished.num_bits
-  return tf.constant((num_bits + 7) // 8, tf.int64)
+  num_bytes = quantization.payload_bytes(
+    finished.num_coordinates, finished.num_bits
+  )
+  return tf.constant(num_bytes, tf.int64)
 
 
 _MEASUREMENTS = collections.OrderedDict(

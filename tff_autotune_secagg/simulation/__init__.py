@@ -9,8 +9,10 @@ they keep nothing secret. Secrecy is a matter of the runtime that a computation
 is deployed to.
 
 TFF keeps the default context per thread: call these functions in the thread
-that runs the computations, or hand the context on to it, as the error says that
-a thread without one gets. A forked copy of the process can use none of them.
+that runs the computations, or hand the context on to it. Get
+`context = tff.framework.get_context_stack().current` in the thread that called
+`set_local_context`, and call `tff.framework.set_default_context(context)` in
+the other thread. A forked copy of the process can use none of the contexts.
 """
 
 from __future__ import annotations
@@ -25,21 +27,13 @@ import tensorflow_federated as tff
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.simulation import borders
 from tff_autotune_secagg.simulation import contexts
-from tff_autotune_secagg.simulation import missing_context
-from tff_autotune_secagg.simulation import remote_contexts
 from tff_autotune_secagg.simulation import worker_process
-from tff_autotune_secagg.simulation.programs import CohortSource
-from tff_autotune_secagg.simulation.programs import run_program
-from tff_autotune_secagg.simulation.training import train_in_folder
+from tff_autotune_secagg.simulation.remote import backend as remote_backend
 
 __all__ = [
-  'CohortSource',
   'close',
-  'explain_missing_context',
-  'run_program',
   'set_local_context',
   'set_remote_context',
-  'train_in_folder',
   'worker_command',
   'worker_pids',
 ]
@@ -48,7 +42,7 @@ if TYPE_CHECKING:
   # At run time, typing would keep the classes of the `Union` for good, and they
   # TFF's modules. When Python ends, TFF's default context would be disposed of
   # when these are cleared already, and Python would print an ignored exception.
-  _Backend = Union[contexts.LocalBackend, remote_contexts.RemoteBackend]
+  _Backend = Union[contexts.LocalBackend, remote_backend.RemoteBackend]
 
 _backend: Optional[_Backend] = None
 # A forked copy of Python must leave the backend of its parent alone.
@@ -133,7 +127,7 @@ def set_remote_context(
   _checks.check_optional_count('max_clients_per_call', max_clients_per_call)
   _checks.check_float('timeout_seconds', timeout_seconds, above=0)
   _check_process()
-  backend = remote_contexts.RemoteBackend(
+  backend = remote_backend.RemoteBackend(
     workers,
     max_clients_per_call=max_clients_per_call,
     timeout_seconds=timeout_seconds,
@@ -185,24 +179,6 @@ def worker_command(
   return worker_process.command(
     port, max_concurrent_clients=max_concurrent_clients
   )
-
-
-def explain_missing_context() -> None:
-  """Lets a secure sum in TFF's own default context say what to call.
-
-  TFF answers it with a gRPC error that mentions neither secure sums nor
-  contexts. This puts a context in the place of TFF's own that runs everything
-  just the same and turns that one error into a RuntimeError that names
-  `set_local_context`. The import of this package calls it; no factory does.
-
-  Leaves the context alone if the default context of the calling thread is not
-  TFF's own, or if another one is installed over it by
-  `tff.framework.get_context_stack().install`. TFF sets its own in the thread
-  that imports it, and no other thread has any: there, any computation fails
-  with an error that says how to get one.
-  """
-  missing_context.explain()
-  borders.explain_threads()
 
 
 def _check_process() -> None:

@@ -16,7 +16,6 @@ import tensorflow_federated as tff
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.simulation import borders
 from tff_autotune_secagg.simulation import round_warnings
-from tff_autotune_secagg.simulation import tensorflow_log
 from tff_autotune_secagg.simulation import worker_process
 
 # As many as TFF's own factory keeps. An executor holds the values of one number
@@ -171,7 +170,6 @@ class LocalBackend:
     self._max_concurrent_clients = max_concurrent_clients
     self._closed = False
     self._stub = None
-    tensorflow_log.drop_unused_assertions()
     self._process = self._start()
     self._executors = Executors(self._choose_stub)
     self.context = LocalContext(

@@ -34,6 +34,9 @@ class ClipStage(stage.Stage):
     `settings` and `clip_norm` (float32, units of values).
   """
 
+  owner = OWNER
+  measures_on_one_level = True
+
   def __init__(self, specs, *, l2_norm_clip, noise_multiplier, count_stddev):
     """Initializes the stage.
 
@@ -43,42 +46,35 @@ class ClipStage(stage.Stage):
       noise_multiplier: z, positive.
       count_stddev: z_b of the bits, in clients.
     """
-    (self._spec,) = specs
+    super().__init__(specs)
     self._adapts = l2_norm_clip is None
+    # The vector, with one more coordinate if the clip norm adapts.
+    (spec,) = specs
+    dim = spec.shape[0] + int(self._adapts)
+    self.out_specs = [tf.TensorSpec([dim], spec.dtype)]
     self._first = _FIRST_CLIP_NORM if self._adapts else l2_norm_clip
     self._budget = dict(
       noise_multiplier=noise_multiplier, count_stddev=count_stddev
     )
-    self._mode = collections.OrderedDict(adaptive_clip=int(self._adapts))
-    self._settings = collections.OrderedDict(
-      **self._mode,
+    self.settings = collections.OrderedDict(
+      adaptive_clip=int(self._adapts),
       l2_norm_clip=0.0 if self._adapts else l2_norm_clip,
     )
 
-  @property
-  def out_specs(self):
-    """The vector, with one more coordinate if the clip norm adapts."""
-    dim = self._spec.shape[0] + int(self._adapts)
-    return [tf.TensorSpec([dim], self._spec.dtype)]
-
   def initial_state(self):
-    """The settings and the first clip norm."""
+    """The first clip norm."""
     return collections.OrderedDict(
-      settings=state_guard.as_state(self._settings),
-      clip_norm=tf.constant(self._first, tf.float32),
+      clip_norm=tf.constant(self._first, tf.float32)
     )
 
   def parameters(self, state):
-    """The clip norm. A state of others' settings is refused before a round."""
+    """The clip norm, if it is sound."""
     norm = state['clip_norm']
     is_sound = (norm >= MIN_CLIP_NORM / 2.0) & (norm <= MAX_CLIP_NORM * 2.0)
-    check = state_guard.refuse_unless(
+    checks = state_guard.refuse_unless(
       is_sound, 'clip_norm', norm, OWNER, 'between 1e-15 and 1e15'
     )
-    # The kind of clip norm first: the others follow from it.
-    with tf.control_dependencies(self._check(state, self._mode)):
-      others = self._check(state, self._settings)
-    with tf.control_dependencies([*others, *filter(None, [check])]):
+    with tf.control_dependencies(checks):
       return tf.identity(norm)
 
   def encode(self, leaves, parameters):
@@ -115,22 +111,11 @@ class ClipStage(stage.Stage):
       share = tf.where(is_told, share, 0.0)
       measured['share_within_clip_norm'] = tf.cast(share, tf.float32)
       mean = mean[:-1]
-    next_state = collections.OrderedDict(
-      settings=state['settings'], clip_norm=next_norm
-    )
+    next_state = collections.OrderedDict(clip_norm=next_norm)
     measurements = collections.OrderedDict(
       clip_norm=norm, noise_stddev=self._noise_multiplier() * norm, **measured
     )
     return [mean * tf.cast(norm, mean.dtype)], next_state, measurements
-
-  def nest_measurements(self, own, inner):
-    """One level for all."""
-    return collections.OrderedDict([*own.items(), *inner.items()])
-
-  def _check(self, state, settings):
-    """Returns tensors that exist if the state has these settings."""
-    checked = state_guard.assert_settings(state['settings'], settings, OWNER)
-    return list(checked.values())
 
   def _noise_multiplier(self):
     """Returns that of the update, z or z_u."""

@@ -16,15 +16,11 @@ class FlattenStage(stage.Stage):
 
   def __init__(self, specs):
     """Initializes the stage for leaves of these specs."""
-    self._specs = specs
+    super().__init__(specs)
     has_float64 = any(spec.dtype == tf.float64 for spec in specs)
     self._dtype = tf.float64 if has_float64 else tf.float32
     self._sizes = [spec.shape.num_elements() for spec in specs]
-
-  @property
-  def out_specs(self):
-    """The vector."""
-    return [tf.TensorSpec([sum(self._sizes)], self._dtype)]
+    self.out_specs = [tf.TensorSpec([sum(self._sizes)], self._dtype)]
 
   def encode(self, leaves, parameters):
     """Concatenates."""

@@ -10,19 +10,19 @@ import tensorflow as tf
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.stages import rotate
 from tff_autotune_secagg.stages import stage
-from tff_autotune_secagg.stages import state_guard
 
 _TOO_SHORT = (
   'The values have too few coordinates to read a sum by: that takes 13, or 26'
   ' with a modulus of 2, and in a calibration so many in one of 16 parts. Every'
   ' sum will be 0. Rotate them by'
-  ' `HadamardRotationFactory(..., min_dim=1024)`, as'
+  f' `HadamardRotationFactory(..., min_dim={rotate.MIN_DIM})`, as'
   ' `AutotunedSecureSumFactory` does.'
 )
 
 # Raised when the meaning of the state or of the residues changes.
-_FORMAT = 2
+_FORMAT = 3
 
 
 class QuantizeStage(stage.Stage):
@@ -32,36 +32,28 @@ class QuantizeStage(stage.Stage):
     `settings`, `seed`, `round` and `tuner`. Signals: counts of clients.
   """
 
+  owner = 'QuantizeModFactory'
   signal_limits = collections.OrderedDict(contributing=1, rejected=1)
 
   def __init__(self, specs, *, tuner, seed):
     """Initializes the stage; arguments as of `QuantizeModFactory`."""
-    self._specs = specs
+    super().__init__(specs)
+    self.out_specs = [tf.TensorSpec(spec.shape, tf.int32) for spec in specs]
+    self.out_modulus = tuner.modulus
     self._tuner = tuner
     self._seed = seed
     self._codec = round_codec.RoundCodec(tuner, specs)
     if self._codec.is_too_short:
       logging.warning('%s', _TOO_SHORT)
-    self._settings = collections.OrderedDict(
+    self.settings = collections.OrderedDict(
       state_format=_FORMAT,
       modulus=tuner.modulus,
       dither=int(tuner.rounding is modes.Rounding.DITHER),
     )
 
-  @property
-  def out_modulus(self):
-    """The tuner's."""
-    return self._tuner.modulus
-
-  @property
-  def out_specs(self):
-    """int32 tensors of the leaves' shapes."""
-    return [tf.TensorSpec(spec.shape, tf.int32) for spec in self._specs]
-
   def initial_state(self):
-    """The settings, the seed of the dither and the tuner's state."""
+    """The seed of the dither and the tuner's state."""
     return collections.OrderedDict(
-      settings=state_guard.as_state(self._settings),
       **seeds.initial_state(self._seed, seeds.DITHER_STREAM),
       tuner=self._tuner.initial_state(),
     )
@@ -83,10 +75,6 @@ class QuantizeStage(stage.Stage):
       leaves, signals, state['tuner'], seeds.round_seed(state)
     )
     next_state = collections.OrderedDict(
-      settings=state_guard.assert_settings(
-        state['settings'], self._settings, 'QuantizeModFactory'
-      ),
-      **seeds.next_state(state),
-      tuner=tuner_state,
+      **seeds.next_state(state), tuner=tuner_state
     )
     return result, next_state, measurements

@@ -11,7 +11,16 @@ from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.rotation import hadamard
 from tff_autotune_secagg.numerics.rotation import randomized_hadamard
 from tff_autotune_secagg.stages import stage
-from tff_autotune_secagg.stages import state_guard
+
+# Smaller values are padded to so many coordinates: each of the sixteen stripes
+# of a calibration then holds enough of them to be told from noise, and the clip
+# bit of a private update spreads over enough of them to leave no period.
+MIN_DIM = 1024
+
+
+def width(dim: int, min_dim: int = MIN_DIM) -> int:
+  """Returns the coordinates of a rotated vector that had `dim`; 0 has none."""
+  return hadamard.padded_dim(max(dim, min_dim)) if dim else 0
 
 
 class RotateStage(stage.Stage):
@@ -21,35 +30,29 @@ class RotateStage(stage.Stage):
     `settings`, `seed` and `round`.
   """
 
+  owner = 'HadamardRotationFactory'
+
   def __init__(self, specs, *, num_rotations, min_dim, seed):
     """Initializes the stage; arguments as of `HadamardRotationFactory`."""
-    self._specs = specs
+    super().__init__(specs)
     self._num_rotations = num_rotations
     self._min_dim = min_dim
     self._seed = seed
-    self._settings = collections.OrderedDict(
-      dim=sum(spec.shape.num_elements() for spec in specs),
-      num_repeats=num_rotations,
-    )
-
-  @property
-  def out_specs(self):
-    """A vector of an available Hadamard order for each leaf."""
-    return [
-      tf.TensorSpec([self._order(spec)], dtypes.working_dtype(spec.dtype))
-      for spec in self._specs
+    self.out_specs = [
+      tf.TensorSpec(
+        [width(spec.shape.num_elements(), min_dim)],
+        dtypes.working_dtype(spec.dtype),
+      )
+      for spec in specs
     ]
-
-  def _order(self, spec):
-    dim = spec.shape.num_elements()
-    return hadamard.padded_dim(max(dim, self._min_dim)) if dim else 0
+    self.settings = collections.OrderedDict(
+      dim=sum(spec.shape.num_elements() for spec in specs),
+      num_rotations=num_rotations,
+    )
 
   def initial_state(self):
-    """The settings and the seed."""
-    return collections.OrderedDict(
-      settings=state_guard.as_state(self._settings),
-      **seeds.initial_state(self._seed, seeds.ROTATION_STREAM),
-    )
+    """The seed and the round."""
+    return seeds.initial_state(self._seed, seeds.ROTATION_STREAM)
 
   def parameters(self, state):
     """The seed of the round."""
@@ -71,13 +74,7 @@ class RotateStage(stage.Stage):
       self._rotate_back(leaf, _leaf_seed(seed, index), spec)
       for index, (leaf, spec) in enumerate(zip(leaves, self._specs))
     ]
-    next_state = collections.OrderedDict(
-      settings=state_guard.assert_settings(
-        state['settings'], self._settings, 'HadamardRotationFactory'
-      ),
-      **seeds.next_state(state),
-    )
-    return result, next_state, collections.OrderedDict()
+    return result, seeds.next_state(state), collections.OrderedDict()
 
   def _rotate(self, leaf, seed):
     flat = tf.reshape(tf.cast(leaf, dtypes.working_dtype(leaf.dtype)), [-1])

@@ -15,7 +15,6 @@ from tff_autotune_secagg.numerics.privacy import noised_sum
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import stage
-from tff_autotune_secagg.stages import state_guard
 
 # Raised when the meaning of the state or of the residues changes.
 _FORMAT = 1
@@ -31,7 +30,9 @@ class ShareNoiseStage(stage.Stage):
     `settings`. Signals: a 1 of every client, whatever its update.
   """
 
+  owner = clip.OWNER
   signal_limits = collections.OrderedDict(num_clients=1)
+  measures_on_one_level = True
 
   def __init__(
     self,
@@ -53,7 +54,10 @@ class ShareNoiseStage(stage.Stage):
       modulus: k, of the residues.
       client_seed_fn: as in `distributed_dp_aggregator`.
     """
+    super().__init__(specs)
     (self._spec,) = specs
+    self.out_specs = [tf.TensorSpec(self._spec.shape, tf.int32)]
+    self.out_modulus = modulus
     self._min_clients = min_clients
     self._max_norm = max_norm
     self._modulus = modulus
@@ -64,27 +68,11 @@ class ShareNoiseStage(stage.Stage):
     self._bin_size = distributed_noise.bin_size(
       max_norm, noise_multiplier, min_clients
     )
-    self._settings = collections.OrderedDict(
+    self.settings = collections.OrderedDict(
       state_format=_FORMAT,
       noise_multiplier=noise_multiplier,
       min_clients=min_clients,
       modulus=modulus,
-    )
-
-  @property
-  def out_modulus(self):
-    """The modulus k of the residues."""
-    return self._modulus
-
-  @property
-  def out_specs(self):
-    """int32 residues."""
-    return [tf.TensorSpec(self._spec.shape, tf.int32)]
-
-  def initial_state(self):
-    """The settings."""
-    return collections.OrderedDict(
-      settings=state_guard.as_state(self._settings)
     )
 
   def encode(self, leaves, parameters):
@@ -142,16 +130,7 @@ class ShareNoiseStage(stage.Stage):
     for name, value in seen.items():
       measurements[name] = tf.where(is_enough, value, tf.zeros_like(value))
     num_bits = quantization.num_bits(self._modulus)
-    num_bytes = (self._spec.shape[0] * num_bits + 7) // 8
+    num_bytes = quantization.payload_bytes(self._spec.shape[0], num_bits)
     measurements['bits_per_coordinate'] = tf.constant(num_bits, tf.int32)
     measurements['bytes_per_client'] = tf.constant(num_bytes, tf.int64)
-    settings = state_guard.assert_settings(
-      state['settings'], self._settings, clip.OWNER
-    )
-    next_state = collections.OrderedDict(settings=settings)
-    return [mean], next_state, measurements
-
-  def nest_measurements(self, own, inner):
-    """There are none behind it."""
-    del inner  # Empty.
-    return own
+    return [mean], state, measurements

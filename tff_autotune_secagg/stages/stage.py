@@ -1,12 +1,17 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A stage: one aspect of an aggregation, at clients and at the server."""
+"""A stage: one aspect of an aggregation, at clients and at the server.
+
+The section "Adding a stage" of CONTRIBUTING.md has a whole one.
+"""
 
 import abc
 import collections
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 import tensorflow as tf
+
+from tff_autotune_secagg.stages import state_guard
 
 
 class Stage(abc.ABC):
@@ -27,6 +32,13 @@ class Stage(abc.ABC):
   The constructor of a stage that `takes_integers` is given `in_modulus` as
   well, used or not: the `out_modulus` of the stage before it, or None if the
   integers can be any.
+
+  A new stage defines `encode` and `decode`, and of the rest what it changes:
+  `out_specs` if other leaves leave than come in, `parameters` if clients need
+  something of the state, `initial_state`, `settings` and `signal_limits` if it
+  has some. `nest_state` and `nest_measurements` put its state and measurements
+  around those of the stages behind; its methods see its own state only, without
+  the settings.
   """
 
   # Whether leaves are integers; float16, bfloat16, float32 or float64 if not.
@@ -37,11 +49,21 @@ class Stage(abc.ABC):
   out_modulus: Optional[int] = None
   # Largest value of each signal of a client, by name.
   signal_limits: Mapping[str, int] = collections.OrderedDict()
+  # What a state must have been written with, by name: it is refused by the name
+  # of `owner` if not. What others follow from comes first.
+  settings: Mapping[str, Union[int, float]] = collections.OrderedDict()
+  owner = ''
+  # What the state and the measurements call those of the stages behind, which
+  # then come first. None: `inner`, the last, if the stage has some of its own.
+  level: Optional[str] = None
+  # Whether measurements of the stages behind stand beside the stage's own.
+  measures_on_one_level = False
 
-  @property
-  @abc.abstractmethod
-  def out_specs(self) -> List[tf.TensorSpec]:
-    """Specs of the leaves that `encode` returns."""
+  def __init__(self, specs: Sequence[tf.TensorSpec]):
+    """Initializes the stage for leaves of these specs."""
+    self._specs = list(specs)
+    # Of the leaves that `encode` returns.
+    self.out_specs = self._specs
 
   def initial_state(self) -> collections.OrderedDict:
     """Returns the state before the first round: named tensors, or none."""
@@ -67,23 +89,59 @@ class Stage(abc.ABC):
   ) -> Tuple[List[tf.Tensor], collections.OrderedDict, collections.OrderedDict]:
     """Returns the sum before `encode`, the next state and measurements."""
 
-  def nest_state(self, own: collections.OrderedDict, inner: Any) -> Any:
-    """Returns the stage's state with that of the stages behind it."""
-    return _nest(own, inner)
 
-  def unnest_state(self, state: Any) -> Tuple[collections.OrderedDict, Any]:
-    """Returns the two arguments of `nest_state`."""
-    own = collections.OrderedDict(
-      (name, state[name]) for name in self.initial_state()
+def initial_state(made: Stage, inner: Any) -> Any:
+  """Returns the nested state before the first round."""
+  settings = state_guard.as_state(made.settings)
+  return nest_state(made, settings, made.initial_state(), inner)
+
+
+def nest_state(
+  made: Stage,
+  settings: collections.OrderedDict,
+  own: collections.OrderedDict,
+  inner: Any,
+) -> Any:
+  """Returns a stage's state with that of the stages behind it."""
+  if settings:
+    own = collections.OrderedDict(settings=settings, **own)
+  return _nest(made, own, inner)
+
+
+def unnest_state(
+  made: Stage, state: Any
+) -> Tuple[collections.OrderedDict, collections.OrderedDict, Any]:
+  """Returns the arguments of `nest_state`, settings after a check.
+
+  Raises:
+    tf.errors.InvalidArgumentError: when run, if a setting is another one.
+  """
+  settings = collections.OrderedDict()
+  if made.settings:
+    settings = state_guard.assert_settings(
+      state['settings'], made.settings, made.owner
     )
-    return own, state['inner'] if own else state
+  names = made.initial_state()
+  own = collections.OrderedDict((name, state[name]) for name in names)
+  if made.level or settings or own:
+    state = state[made.level or 'inner']
+  return settings, own, state
 
-  def nest_measurements(self, own: collections.OrderedDict, inner: Any) -> Any:
-    """Returns the stage's measurements with those of the stages behind it."""
-    return _nest(own, inner)
+
+def nest_measurements(
+  made: Stage, own: collections.OrderedDict, inner: Any
+) -> Any:
+  """Returns a stage's measurements with those of the stages behind it."""
+  if made.measures_on_one_level:
+    # What has no measurements has an empty tuple.
+    return collections.OrderedDict([*own.items(), *dict(inner).items()])
+  return _nest(made, own, inner)
 
 
-def _nest(own, inner):
-  if not own:
-    return inner
-  return collections.OrderedDict([*own.items(), ('inner', inner)])
+def _nest(made, own, inner):
+  """Returns both on two levels; `inner` itself if the stage adds nothing."""
+  if made.level:
+    return collections.OrderedDict([(made.level, inner), *own.items()])
+  if own:
+    return collections.OrderedDict([*own.items(), ('inner', inner)])
+  return inner

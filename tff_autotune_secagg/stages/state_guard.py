@@ -7,7 +7,7 @@ that nothing but its content can tell. The settings are that content.
 """
 
 import collections
-from typing import Any, Mapping, Union
+from typing import Any, List, Mapping, Union
 
 import tensorflow as tf
 
@@ -45,19 +45,20 @@ def assert_settings(
     tf.errors.InvalidArgumentError: when run, if one differs. The contexts of
       `simulation` turn it into a ValueError.
   """
-  checks = []
+  found = collections.OrderedDict()
   for name, value in settings.items():
-    is_wanted = tf.equal(state[name], _as_scalar(value))
-    checks.append(refuse_unless(is_wanted, name, state[name], owner, value))
-  with tf.control_dependencies([c for c in checks if c is not None]):
-    return collections.OrderedDict(
-      (name, tf.identity(state[name])) for name in settings
-    )
+    # In order: the first that differs is the one to hear of.
+    with tf.control_dependencies(list(found.values())):
+      is_wanted = tf.equal(state[name], _as_scalar(value))
+      checks = refuse_unless(is_wanted, name, state[name], owner, value)
+    with tf.control_dependencies(checks):
+      found[name] = tf.identity(state[name])
+  return found
 
 
 def refuse_unless(
   is_sound: tf.Tensor, name: str, found: tf.Tensor, owner: str, wanted: Any
-) -> Any:
+) -> List[tf.Operation]:
   """Returns a check that fails, when run, unless a scalar of a state is sound.
 
   Args:
@@ -68,8 +69,9 @@ def refuse_unless(
     wanted: what it should be, for the error.
 
   Returns:
-    An operation, for `tf.control_dependencies`; None where TensorFlow runs it
+    Operations, for `tf.control_dependencies`; none where TensorFlow runs them
     at once.
   """
   sentence = _checks.refused_state(name, '{}', owner, wanted)
-  return tf.debugging.Assert(is_sound, [tf.strings.format(sentence, found)])
+  check = tf.debugging.Assert(is_sound, [tf.strings.format(sentence, found)])
+  return [] if check is None else [check]

@@ -14,6 +14,7 @@ class WireStage(stage.Stage):
   """Reduces integers modulo `modulus`, in a dtype that sums them exactly."""
 
   takes_integers = True
+  measures_on_one_level = True  # There are none, here and behind.
 
   def __init__(self, specs, *, modulus, in_modulus=None):
     """Initializes the stage.
@@ -32,32 +33,24 @@ class WireStage(stage.Stage):
         f'`modulus` must be {in_modulus}, that of the residues to sum, found'
         f' {modulus}: give both factories the same.'
       )
-    self._specs = specs
+    super().__init__(specs)
+    self.out_specs = [
+      tf.TensorSpec(spec.shape, quantization.sum_dtype(modulus))
+      for spec in specs
+    ]
     self._modulus = modulus
     self._is_reduced = in_modulus is not None
-
-  @property
-  def out_specs(self):
-    """The same shapes in the dtype of the sum."""
-    dtype = quantization.sum_dtype(self._modulus)
-    return [tf.TensorSpec(spec.shape, dtype) for spec in self._specs]
 
   def encode(self, leaves, parameters):
     """Reduces and casts."""
     del parameters  # None.
-    dtype = quantization.sum_dtype(self._modulus)
     if not self._is_reduced:
       leaves = [quantization.reduce_modulo(x, self._modulus) for x in leaves]
-    residues = [tf.cast(leaf, dtype) for leaf in leaves]
-    return residues, collections.OrderedDict()
+    cast = [tf.cast(x, spec.dtype) for x, spec in zip(leaves, self.out_specs)]
+    return cast, collections.OrderedDict()
 
   def decode(self, leaves, signals, state):
     """Casts back."""
     del signals  # None.
     cast = [tf.cast(x, spec.dtype) for x, spec in zip(leaves, self._specs)]
     return cast, state, collections.OrderedDict()
-
-  def nest_measurements(self, own, inner):
-    """There are none."""
-    del own, inner  # Both empty.
-    return collections.OrderedDict()

@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from experiments.common import headroom
 from experiments.common.baselines import levels
+from tff_autotune_secagg.numerics.rounding import quantization
 
 
 def adaptive_range() -> tff.templates.EstimationProcess:
@@ -77,7 +77,7 @@ class FixedRangeSumFactory(tff.aggregators.UnweightedAggregationFactory):
         'Raise the bits per coordinate or lower the clients per round.'
       )
     self._num_levels = num_levels
-    self._modulus = headroom.sum_modulus(num_levels, num_clients)
+    self._modulus = quantization.sum_modulus(num_levels, num_clients)
 
   def create(self, value_type):
     modular_sum = tff.aggregators.SecureModularSumFactory(self._modulus).create(

@@ -1,8 +1,13 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding to a number of equidistant levels."""
+"""Equidistant levels: how many fit, and rounding to them."""
 
 import tensorflow as tf
+
+
+def most_levels(bits: int, num_clients: int) -> int:
+  """Returns the most levels of a client whose sums fit into `bits`."""
+  return (2**bits - 1) // num_clients + 1
 
 
 def round_to_levels(value, lowest, step, num_levels):

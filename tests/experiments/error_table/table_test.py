@@ -13,7 +13,7 @@ from experiments.error_table import figure
 from experiments.error_table import sum_simulation
 from experiments.error_table import table
 from tests import reference
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics.rounding import modes
 
 _RESULTS = os.path.join(
@@ -70,7 +70,7 @@ class PublishedTest(absltest.TestCase):
     # Sizes do not change here. A tuner that has seen few of them sets bins for
     # an uncertainty of 0.15, one that has seen a hundred for 0.04.
     least, most = (
-      planning.predicted_nmse(
+      modulus_planning.predicted_nmse(
         num_clients=row['num_clients'],
         modulus=row['modulus'],
         rounding=modes.Rounding(row['rounding']),

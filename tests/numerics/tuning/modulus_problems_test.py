@@ -9,7 +9,7 @@ from absl.testing import parameterized
 from scipy import stats
 import tensorflow as tf
 
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import modulus_problems
 from tff_autotune_secagg.numerics.tuning import operating_point
@@ -60,7 +60,7 @@ class ModulusProblemsTest(parameterized.TestCase):
     self.assertFalse(self._reasons(1, 4, rounding=_DITHER)[2])
     for num_clients in (2, 10, 100):
       r = operating_point.normal_quantile(
-        planning.optimal_wrap_probability(
+        modulus_planning.optimal_wrap_probability(
           num_clients=num_clients,
           modulus=64,
           rounding=_DITHER,

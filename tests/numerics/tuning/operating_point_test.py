@@ -12,7 +12,7 @@ from scipy import stats
 import tensorflow as tf
 
 from tests import reference
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import operating_point
 
@@ -115,14 +115,14 @@ class BestTest(parameterized.TestCase):
       args=(num_clients, modulus),
       method='bounded',
     )
-    found = planning.predicted_nmse(
+    found = modulus_planning.predicted_nmse(
       num_clients=num_clients,
       modulus=modulus,
       decoding=_CENTRED,
       size_uncertainty=0.0,
     )
     np.testing.assert_allclose(found, best.fun, rtol=0.01)
-    alpha = planning.optimal_wrap_probability(
+    alpha = modulus_planning.optimal_wrap_probability(
       num_clients=num_clients,
       modulus=modulus,
       decoding=_CENTRED,
@@ -144,20 +144,22 @@ class BestTest(parameterized.TestCase):
       options = dict(
         num_clients=num_clients, modulus=modulus, rounding=rounding
       )
-      best = planning.predicted_nmse(size_uncertainty=0.0, **options)
+      best = modulus_planning.predicted_nmse(size_uncertainty=0.0, **options)
       for alpha in (1e-2, 1e-3, 1e-4, 1e-6):
-        other = planning.predicted_nmse(wrap_probability=alpha, **options)
+        other = modulus_planning.predicted_nmse(
+          wrap_probability=alpha, **options
+        )
         self.assertLess(best, other * 1.001)
 
   def test_uncertainty_widens_the_period_and_costs(self):
     options = dict(num_clients=10, modulus=256)
     uncertainties = (0.0, 0.1, 0.5, 2.0)
     alphas = [
-      planning.optimal_wrap_probability(size_uncertainty=u, **options)
+      modulus_planning.optimal_wrap_probability(size_uncertainty=u, **options)
       for u in uncertainties
     ]
     errors = [
-      planning.predicted_nmse(size_uncertainty=u, **options)
+      modulus_planning.predicted_nmse(size_uncertainty=u, **options)
       for u in uncertainties
     ]
     self.assertEqual(alphas, sorted(alphas, reverse=True))
@@ -214,12 +216,14 @@ class BestTest(parameterized.TestCase):
           decoding=decoding,
         )
         for alpha in (None, 1e-9, 0.999):
-          error = planning.predicted_nmse(wrap_probability=alpha, **options)
+          error = modulus_planning.predicted_nmse(
+            wrap_probability=alpha, **options
+          )
           self.assertTrue(math.isfinite(error))
           self.assertGreater(error, 0.0)
           if decoding is _POSTERIOR:
             self.assertLess(error, 1 + 1e-9)
-        alpha = planning.optimal_wrap_probability(**options)
+        alpha = modulus_planning.optimal_wrap_probability(**options)
         self.assertBetween(alpha, 0.0, 1.0)
 
 
@@ -227,7 +231,7 @@ class BoundTest(parameterized.TestCase):
   @parameterized.parameters((_STOCHASTIC, 2.1), (_DITHER, 1.7))
   def test_bits_above_the_lattice_bound_at_256_and_10(self, rounding, limit):
     # The bound is that of a sum whose size is known.
-    error = planning.predicted_nmse(
+    error = modulus_planning.predicted_nmse(
       num_clients=10, modulus=256, rounding=rounding, size_uncertainty=0.0
     )
     self.assertLess(reference.lattice_bound_bits(error, 10, 256), limit)
@@ -235,7 +239,7 @@ class BoundTest(parameterized.TestCase):
   def test_bits_above_the_lattice_bound_up_to_65536(self):
     for bits in range(2, 17):
       for num_clients in (1, 10, 100, 1000):
-        error = planning.predicted_nmse(
+        error = modulus_planning.predicted_nmse(
           num_clients=num_clients, modulus=2**bits
         )
         above = reference.lattice_bound_bits(error, num_clients, 2**bits)
@@ -243,8 +247,12 @@ class BoundTest(parameterized.TestCase):
 
   def test_rule_of_thumb_half_a_bit_per_doubling(self):
     for num_clients in (4, 64, 1024):
-      error = planning.predicted_nmse(num_clients=num_clients, modulus=2**14)
-      more = planning.predicted_nmse(num_clients=4 * num_clients, modulus=2**15)
+      error = modulus_planning.predicted_nmse(
+        num_clients=num_clients, modulus=2**14
+      )
+      more = modulus_planning.predicted_nmse(
+        num_clients=4 * num_clients, modulus=2**15
+      )
       np.testing.assert_allclose(more, error, rtol=0.1)
 
 

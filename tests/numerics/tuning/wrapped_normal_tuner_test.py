@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tests import fits
 from tests import reference
-from tff_autotune_secagg import planning
+from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import forecasting
@@ -329,7 +329,7 @@ class RuleTest(parameterized.TestCase):
     observed = math.sqrt(4.0 + clients * variance * found**2)
     alpha = 2 * stats.norm.sf(modulus * found / 2 / observed)
     _, uncertainty = tuner.size_forecast(after)
-    planned = planning.optimal_wrap_probability(
+    planned = modulus_planning.optimal_wrap_probability(
       num_clients=int(clients),
       modulus=modulus,
       rounding=rounding,
@@ -355,21 +355,6 @@ class RuleTest(parameterized.TestCase):
       wrapped_normal_tuner.WrappedNormalTuner(modulus=1)
     with self.assertRaisesRegex(ValueError, '^`wrap_probability` must be'):
       wrapped_normal_tuner.WrappedNormalTuner(modulus=16, wrap_probability=0.0)
-
-  def test_drift_warns_and_changes_nothing(self):
-    tuner = wrapped_normal_tuner.WrappedNormalTuner(modulus=16)
-    with self.assertWarnsRegex(
-      DeprecationWarning,
-      '^`drift` has no effect any more and will be removed in 0.2; leave it'
-      ' out.$',
-    ):
-      other = wrapped_normal_tuner.WrappedNormalTuner(modulus=16, drift=0.3)
-    found, after = (
-      _next_state(t, t.initial_state(), fits.fitted(2.0))
-      for t in (tuner, other)
-    )
-    for part, expected in zip(tf.nest.flatten(found), tf.nest.flatten(after)):
-      np.testing.assert_array_equal(part, expected)
 
 
 class TooSmallTest(parameterized.TestCase):

@@ -23,6 +23,15 @@ No TFF here: everything is Python numbers, or TensorFlow on dense tensors.
 import tensorflow as tf
 
 
+def default_count_stddev(noise_multiplier: float, min_clients: int) -> float:
+  """Returns z_b: a twentieth of the clients, as Andrew et al. take it.
+
+  Where that is little against z, as much as leaves the update 97 % of its
+  budget.
+  """
+  return max(min_clients / 20.0, 2.0 * noise_multiplier)
+
+
 def update_noise_multiplier(
   noise_multiplier: float, count_stddev: float
 ) -> float:

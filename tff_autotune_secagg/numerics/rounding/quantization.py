@@ -38,6 +38,19 @@ def num_bits(modulus: int) -> int:
   return (modulus - 1).bit_length()
 
 
+def payload_bytes(num_coordinates: int, bits: int) -> int:
+  """Returns the bytes of as many numbers of so many bits each, packed."""
+  return -(-num_coordinates * bits // 8)
+
+
+def sum_modulus(num_levels: int, num_clients: int) -> int:
+  """Returns the smallest modulus that tells all sums apart.
+
+  For clients that send a number of 0 .. num_levels - 1 each.
+  """
+  return num_clients * (num_levels - 1) + 1
+
+
 def sum_dtype(modulus: int) -> tf.DType:
   """Returns the dtype in which residues may be added before the reduction.
 

@@ -3,7 +3,7 @@
 """The tuner that learns the next bin size from the masked sums."""
 
 import collections
-from typing import Any, Optional, Tuple
+from typing import Optional, Tuple
 
 import tensorflow as tf
 
@@ -101,7 +101,6 @@ class WrappedNormalTuner(tuners.Tuner):
     decoding: modes.Decoding = modes.Decoding.UNBIASED,
     expected_size: Optional[float] = None,
     num_clients: Optional[int] = None,
-    drift: Any = None,
   ):
     """Initializes the tuner.
 
@@ -118,13 +117,11 @@ class WrappedNormalTuner(tuners.Tuner):
         costs little: the other half finds any size, as before.
       num_clients: clients expected in the first round; used with
         `expected_size` only.
-      drift: has no effect, and will be removed in 0.2.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
     super().__init__(modulus=modulus, rounding=rounding, decoding=decoding)
-    _checks.warn_unused('drift', drift)
     operating_point.check_wrap_probability(wrap_probability)
     self._wrap_probability = wrap_probability
     self._expected_size = expected_size

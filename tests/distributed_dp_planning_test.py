@@ -1,0 +1,135 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import math
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import dp_accounting
+
+import tff_autotune_secagg as autotune
+from tff_autotune_secagg import distributed_dp_planning
+
+_ROUNDS = dict(noise_multiplier=2.0, min_clients=100, num_rounds=10)
+_PLAN = dict(
+  num_values=10**6,
+  num_clients=100,
+  min_clients=70,
+  noise_multipliers=[1.0, 4.0],
+  num_rounds=[1, 10],
+  delta=1e-6,
+  alignment=0.3,
+)
+
+
+class AccountingTest(parameterized.TestCase):
+  def test_event_is_that_of_all_clients_but_one(self):
+    event = autotune.distributed_dp_event(dim=10**6, **_ROUNDS)
+    self.assertIsInstance(event, dp_accounting.SelfComposedDpEvent)
+    self.assertEqual(event.count, 10)
+    self.assertAlmostEqual(event.event.noise_multiplier, 2.0 * math.sqrt(0.99))
+
+  def test_epsilon_is_between_the_gaussian_and_an_accountant_s_bound(self):
+    found = autotune.distributed_dp_epsilon(dim=10**6, delta=1e-5, **_ROUNDS)
+    event = autotune.distributed_dp_event(dim=10**6, **_ROUNDS)
+    accountant = dp_accounting.rdp.RdpAccountant()
+    accountant.compose(event)
+    bound = accountant.get_epsilon(1e-5)
+    self.assertLess(found, bound)
+    self.assertGreater(found, 0.8 * bound)
+    with_bound = autotune.distributed_dp_epsilon(
+      dim=10**6,
+      delta=1e-5,
+      gaussian_epsilon_fn=accountant.get_epsilon,
+      **_ROUNDS,
+    )
+    self.assertGreater(with_bound, bound)
+    self.assertLess(with_bound, 1.001 * bound)
+
+  def test_two_clients_add_what_the_theorem_says(self):
+    rounds = dict(noise_multiplier=1.0, min_clients=2, num_rounds=1)
+    small, large = (
+      autotune.distributed_dp_epsilon(dim=dim, delta=1e-5, **rounds)
+      for dim in (1000, 2**20 - 1)
+    )
+    # 0.033 in epsilon, and half of that in the logarithm of delta.
+    self.assertBetween(large - small, 0.033, 0.042)
+
+
+class PlanModulusTest(parameterized.TestCase):
+  @parameterized.parameters((10, 64), (100, 128), (1000, 512), (10_000, 2048))
+  def test_noise_alone(self, num_clients, modulus):
+    found = autotune.plan_distributed_dp_modulus(
+      num_clients=num_clients,
+      noise_multiplier=1.0,
+      min_clients=num_clients,
+      dim=2**20 - 1,
+      alignment=0.0,
+    )
+    self.assertEqual(found, modulus)
+
+  def test_more_clients_and_more_alignment_need_more(self):
+    options = dict(noise_multiplier=1.0, min_clients=100, dim=2**16)
+    found = [
+      autotune.plan_distributed_dp_modulus(
+        num_clients=num_clients, alignment=alignment, **options
+      )
+      for num_clients, alignment in ((100, 0.0), (400, 0.0), (400, 1.0))
+    ]
+    self.assertEqual(found, [128, 256, 512])
+
+  @parameterized.parameters(
+    (10, 2**20, 64), (100, 2**20, 128), (1000, 2**20, 512)
+  )
+  def test_planned_one_is_that_of_the_noise(self, min_clients, dim, modulus):
+    found = distributed_dp_planning.smallest_modulus(
+      num_clients=min_clients,
+      noise_multiplier=1.0,
+      min_clients=min_clients,
+      dim=2**20,
+      alignment=1.0,
+    )
+    self.assertEqual(found, modulus)
+
+  def test_no_modulus_is_an_error(self):
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      '`noise_multiplier` 0.1 is too small for 4000000 clients: their sum needs'
+      ' a modulus of 31 bits, more than 30. Raise `noise_multiplier`.',
+    ):
+      distributed_dp_planning.smallest_modulus(
+        num_clients=4_000_000,
+        noise_multiplier=0.1,
+        min_clients=10_000,
+        dim=1,
+        alignment=1.0,
+      )
+
+
+class RowsTest(parameterized.TestCase):
+  def test_rows_hold_what_the_package_says(self):
+    first, second = distributed_dp_planning.rows(**_PLAN)
+    self.assertEqual((first['modulus'], first['bits']), (128, 7))
+    # Padding is at most 6 %.
+    self.assertBetween(first['bytes_per_client'], 875_000, 927_500)
+    expected = autotune.distributed_dp_epsilon(
+      noise_multiplier=4.0,
+      min_clients=70,
+      num_rounds=10,
+      dim=10**6,
+      delta=1e-6,
+    )
+    self.assertEqual(second['epsilons'][1], expected)
+    self.assertAlmostEqual(
+      second['noise_to_signal'], 16 * 10**6 * 100 / 70 / 900
+    )
+
+  def test_nothing_to_see_is_infinite_noise(self):
+    (row,) = distributed_dp_planning.rows(
+      **dict(_PLAN, alignment=0.0, noise_multipliers=[1.0])
+    )
+    self.assertEqual(row['noise_to_signal'], math.inf)
+
+
+if __name__ == '__main__':
+  absltest.main()

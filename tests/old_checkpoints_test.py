@@ -1,0 +1,87 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints that earlier commits wrote continue, or are refused by name.
+
+`checkpoints/write.py` made them, each folder in the commit of its format.
+docs/state.md, "When the format changes", says what a new format takes.
+"""
+
+import asyncio
+import pathlib
+import shutil
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tree
+
+from tests import factory_conformance
+from tests.checkpoints import write
+import tff_autotune_secagg as autotune
+
+setUpModule = factory_conformance.set_up_context
+
+_FOLDER = pathlib.Path(__file__).parent / 'checkpoints'
+
+# What the refusal says; None for checkpoints that continue.
+_FORMATS = {
+  'num_repeats': (
+    r'^The checkpoint must have the fields of the process, found that it lacks'
+    r" \['num_rotations'\] and has besides \['num_repeats'\]: "
+  ),
+  'format_2': None,
+}
+
+
+# On another processor floats differ in their last bits, which may round a
+# coordinate to its other neighbour: a share of about 1e-4 of what is learned.
+# What a wrong reading of a state does is far above this.
+_RTOL, _ATOL = 1e-2, 1e-3
+
+
+def _all_near(state, other):
+  tree.assert_same_structure(state, other, check_types=False)
+  return all(
+    np.allclose(np.float64(a), np.float64(b), rtol=_RTOL, atol=_ATOL)
+    for a, b in zip(tree.flatten(state), tree.flatten(other))
+  )
+
+
+class OldCheckpointsTest(parameterized.TestCase):
+  def _load(self, folder, name, process):
+    states = self.create_tempdir().full_path
+    shutil.unpack_archive(_FOLDER / folder / f'{name}.zip', states)
+    manager = write.manager(states)
+    state, version = asyncio.run(autotune.load_latest_state(manager, process))
+    self.assertEqual(version, write.NUM_ROUNDS)
+    return state
+
+  def test_every_folder_is_here(self):
+    folders = {path.parent.name for path in _FOLDER.glob('*/*.zip')}
+    self.assertEqual(folders, set(_FORMATS))
+    self.assertIn(None, _FORMATS.values())
+
+  @parameterized.parameters(*write.PROCESSES)
+  def test_continues_as_if_undisturbed_or_is_refused_by_name(self, name):
+    process = write.PROCESSES[name]()
+    undisturbed = write.run(name, process)
+    number = write.NUM_ROUNDS + 1
+    expected = write.run_round(name, process, undisturbed, number)
+    for folder, refusal in _FORMATS.items():
+      with self.subTest(folder):
+        if refusal is not None:
+          with self.assertRaisesRegex(ValueError, refusal) as caught:
+            self._load(folder, name, process)
+          self.assertLess(len(str(caught.exception)), 250)
+          continue
+        state = self._load(folder, name, process)
+        self.assertTrue(_all_near(state, undisturbed), (state, undisturbed))
+        output = write.run_round(name, process, state, number)
+        self.assertTrue(_all_near(output.state, expected.state))
+    # The negative control: a run that begins anew differs.
+    first = write.run_round(name, process, process.initialize(), number)
+    self.assertFalse(_all_near(first.state, expected.state))
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,254 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Modulus, mechanism and epsilon of private rounds, before any training.
+
+For `distributed_dp.distributed_dp_aggregator`; the command is `planner`, with
+`--noise_multiplier`.
+"""
+
+import functools
+import math
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import dp_accounting
+
+from tff_autotune_secagg import _checks
+from tff_autotune_secagg.numerics.privacy import accounting
+from tff_autotune_secagg.numerics.privacy import distributed_noise
+from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.stages import rotate
+
+
+def plan_distributed_dp_modulus(
+  *,
+  num_clients: int,
+  noise_multiplier: float,
+  min_clients: int,
+  dim: int,
+  alignment: float = 1.0,
+) -> int:
+  """Returns the smallest power of two with room for a noised sum.
+
+  Half a period is 4 standard deviations of a coordinate of the rotated sum:
+  6e-5 of the coordinates wrap. Wrapping costs accuracy, never privacy.
+
+  Args:
+    num_clients: int of at least `min_clients`, the largest cohort.
+    noise_multiplier: as in `distributed_dp_aggregator`.
+    min_clients: as in `distributed_dp_aggregator`.
+    dim: int of at least 1, values of the model update.
+    alignment: 0 to 1, norm of the sum over that of as many parallel updates of
+      full length, such as the measurement `alignment` of earlier rounds; 1 is
+      the worst case.
+
+  Returns:
+    A power of two; `log2` of it is the bits per coordinate.
+
+  Raises:
+    TypeError, ValueError: an argument is of the wrong kind or out of range, or
+      no modulus up to 2**30 has room.
+  """
+  noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
+  return smallest_modulus(
+    num_clients=_checks.check_int('num_clients', num_clients, min_clients),
+    noise_multiplier=noise_multiplier,
+    min_clients=min_clients,
+    dim=_checks.check_int('dim', dim, 1),
+    alignment=_checks.check_float(
+      'alignment', alignment, at_least=0, at_most=1
+    ),
+  )
+
+
+def distributed_dp_event(
+  *, noise_multiplier: float, min_clients: int, num_rounds: int, dim: int
+) -> dp_accounting.DpEvent:
+  """Returns the Gaussian mechanisms that rounds are a post-processing of.
+
+  Limits:
+    Up to small terms that no event can express, as they multiply probabilities:
+    T D tau in epsilon and T D tau / 2 in the logarithm of delta, and the errors
+    of the sampler's table. `distributed_dp_epsilon` adds them to what an
+    accountant says. For 5 to 10,000 clients and a million values T D tau is at
+    most 1.4e-6 T.
+
+  Args:
+    noise_multiplier: as in `distributed_dp_aggregator`.
+    min_clients: as in `distributed_dp_aggregator`.
+    num_rounds: int in 1 .. 2**30, the most that one client takes part in.
+    dim: int of at least 1, values of the model update.
+
+  Returns:
+    `num_rounds` Gaussian mechanisms of noise multiplier z sqrt(1 - 1 / n).
+
+  Raises:
+    TypeError, ValueError: an argument is of the wrong kind or out of range.
+  """
+  noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
+  num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
+  _checks.check_int('dim', dim, 1)
+  multiplier = distributed_noise.effective_noise_multiplier(
+    noise_multiplier, min_clients
+  )
+  return dp_accounting.SelfComposedDpEvent(
+    dp_accounting.GaussianDpEvent(multiplier), num_rounds
+  )
+
+
+def distributed_dp_epsilon(
+  *,
+  noise_multiplier: float,
+  min_clients: int,
+  num_rounds: int,
+  dim: int,
+  delta: float,
+  gaussian_epsilon_fn: Optional[Callable[[float], float]] = None,
+) -> float:
+  """Returns epsilon of all rounds, with everything that adds to it.
+
+  Args:
+    noise_multiplier: as in `distributed_dp_aggregator`.
+    min_clients: as in `distributed_dp_aggregator`.
+    num_rounds: int in 1 .. 2**30, the most that one client takes part in.
+    dim: int of at least 1, values of the model update.
+    delta: in (0, 1).
+    gaussian_epsilon_fn: epsilon of `distributed_dp_event`, and of whatever else
+      is composed with it, at a delta, such as `get_epsilon` of an accountant of
+      `dp_accounting`; None for that of the event alone, exactly.
+
+  Returns:
+    float. A large one is a number too, and no promise: at 10 what was unlikely
+    is 20,000 times as likely. Infinite above 1e6, or if `delta` is below what
+    the drawing of noise from a table of 83-bit probabilities allows, or for so
+    few clients that this table may decide.
+
+  Raises:
+    TypeError, ValueError: an argument is of the wrong kind or out of range.
+  """
+  noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
+  num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
+  dim = _checks.check_int('dim', dim, 1)
+  delta = _checks.check_float('delta', delta, above=0, below=1)
+  _checks.check_function('gaussian_epsilon_fn', gaussian_epsilon_fn)
+  multiplier = distributed_noise.effective_noise_multiplier(
+    noise_multiplier, min_clients
+  )
+  if gaussian_epsilon_fn is None:
+    gaussian_epsilon_fn = functools.partial(
+      accounting.gaussian_epsilon, separation=num_rounds**0.5 / multiplier
+    )
+  return accounting.total_epsilon(
+    gaussian_epsilon_fn,
+    delta,
+    noise_multiplier=noise_multiplier,
+    min_clients=min_clients,
+    num_rounds=num_rounds,
+    dim=rotated_dim(dim),
+  )
+
+
+def rows(
+  *,
+  num_values: int,
+  num_clients: int,
+  min_clients: int,
+  noise_multipliers: Sequence[float],
+  num_rounds: Sequence[int],
+  delta: float,
+  alignment: float,
+) -> List[Dict[str, Any]]:
+  """Returns what each noise multiplier gives and costs, for the planner.
+
+  Args:
+    num_values: model size.
+    num_clients: clients in a round.
+    min_clients: as in `distributed_dp_aggregator`.
+    noise_multipliers: z.
+    num_rounds: rounds that one client takes part in.
+    delta: in (0, 1).
+    alignment: norm of the sum of clipped updates over that of as many parallel
+      ones of full length, 0 to 1.
+
+  Returns:
+    For each multiplier: `noise_multiplier`, `epsilons` (one for each of
+    `num_rounds`), `modulus`, `bits`, `bytes_per_client` and
+    `noise_to_signal`, squared norms in the model's coordinates.
+
+  Raises:
+    ValueError: an argument is out of range.
+  """
+  found = []
+  for multiplier in noise_multipliers:
+    noise = dict(
+      noise_multiplier=multiplier, min_clients=min_clients, dim=num_values
+    )
+    modulus = plan_distributed_dp_modulus(
+      num_clients=num_clients, alignment=alignment, **noise
+    )
+    bits = quantization.num_bits(modulus)
+    energy = num_values * multiplier**2 * num_clients / min_clients
+    signal = (alignment * num_clients) ** 2
+    found.append(
+      dict(
+        noise_multiplier=multiplier,
+        epsilons=[
+          distributed_dp_epsilon(num_rounds=rounds, delta=delta, **noise)
+          for rounds in num_rounds
+        ],
+        modulus=modulus,
+        bits=bits,
+        bytes_per_client=quantization.payload_bytes(
+          rotated_dim(num_values), bits
+        ),
+        noise_to_signal=energy / signal if signal else math.inf,
+      )
+    )
+  return found
+
+
+def rotated_dim(dim: int) -> int:
+  """Returns D, the coordinates that leave a client, for an update of `dim`.
+
+  The clip bit counts as one more, whether there is one or not.
+  """
+  return rotate.width(dim + 1)
+
+
+def smallest_modulus(
+  *,
+  num_clients: int,
+  noise_multiplier: float,
+  min_clients: int,
+  dim: int,
+  alignment: float,
+) -> int:
+  """Is `plan_distributed_dp_modulus` for arguments that were checked.
+
+  Raises:
+    ValueError: no modulus of 30 bits has room for the sum.
+  """
+  stddev = distributed_noise.sum_stddev_bins(
+    num_clients=num_clients,
+    noise_multiplier=noise_multiplier,
+    min_clients=min_clients,
+    dim=rotated_dim(dim),
+    alignment=alignment,
+  )
+  num_bits = quantization.num_bits(distributed_noise.smallest_modulus(stddev))
+  if num_bits > _checks.MAX_BITS:
+    raise ValueError(
+      f'`noise_multiplier` {noise_multiplier:g} is too small for {num_clients}'
+      f' clients: their sum needs a modulus of {num_bits} bits, more than'
+      f' {_checks.MAX_BITS}. Raise `noise_multiplier`.'
+    )
+  return 2**num_bits
+
+
+def check_noise(noise_multiplier: float, min_clients: int) -> Tuple[float, int]:
+  """Returns both after their checks, alone and together."""
+  noise_multiplier = _checks.check_float(
+    'noise_multiplier', noise_multiplier, at_least=1e-4, at_most=1e3
+  )
+  min_clients = _checks.check_int('min_clients', min_clients, 2, 2**20)
+  distributed_noise.max_squared_grid_norm(noise_multiplier, min_clients)
+  return noise_multiplier, min_clients

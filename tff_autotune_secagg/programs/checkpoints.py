@@ -1,0 +1,210 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints that fit the process they are loaded for, or are refused.
+
+A checkpoint is data without a description: TFF loads one of another modulus
+without a word, and prints the weights of one of another structure. These
+functions say in one sentence what does not match, and print no values.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+import functools
+import re
+from typing import Any, Dict, Tuple
+
+from absl import logging
+import numpy as np
+import tensorflow_federated as tff
+import tree
+
+from tff_autotune_secagg import _checks
+
+# How the message begins by which a state manager refuses a state that can be
+# read, but has other fields.
+_OTHER_STRUCTURE = "The two structures don't have the same nested structure."
+
+# What it says of the first two dictionaries that differ.
+_KEYS = re.compile(
+  r'keys type=list str=(\[.*?\]), while .* type=list str=(\[.*?\])'
+)
+
+
+def check_state(process: Any, state: Any) -> None:
+  """Raises unless a state was written by a process like this one.
+
+  Args:
+    process: a `tff.templates.IterativeProcess`, an aggregation or a learning
+      process.
+    state: a state of it, such as one that was loaded.
+
+  Raises:
+    TypeError: `process` is no process.
+    ValueError: the state has other fields, sizes or dtypes, or comes from an
+      aggregator of another modulus, size, rotation, rounding or version.
+  """
+  check_like(_initial_state(process), state)
+
+
+async def load_latest_state(
+  state_manager: tff.program.ProgramStateManager, process: Any
+) -> Tuple[Any, int]:
+  """Loads the newest state of a process that can be read.
+
+  A version that cannot, such as one that a full disk or a power cut left half
+  written, is logged as a warning, and the one before it is loaded. It is left
+  where it is: move it away before that version is saved again.
+
+  Args:
+    state_manager: where states were saved, such as a
+      `tff.program.FileProgramStateManager`.
+    process: as for `check_state`.
+
+  Returns:
+    The state and its version; the initial state and 0 if none was saved.
+
+  Raises:
+    ValueError: as `check_state`; or states were saved, but none can be read.
+  """
+  initial = _initial_state(process)
+  load = functools.partial(state_manager.load, structure=initial)
+  state, version = await newest_whole(state_manager, load)
+  if state is None:
+    return initial, 0
+  check_like(initial, state)
+  return state, version
+
+
+async def newest_whole(
+  state_manager: tff.program.ProgramStateManager,
+  load: Callable[[int], Awaitable[Any]],
+  warn: Callable[..., None] = logging.warning,
+) -> Tuple[Any, int]:
+  """Returns the newest state that can be read, and its version.
+
+  Args:
+    state_manager: has the versions.
+    load: reads a version.
+    warn: is told of each version that is passed over, as a logger is.
+
+  Returns:
+    What `load` returned, and the version; None and 0 if none was saved.
+
+  Raises:
+    ValueError: none can be read; or the newest whole state has other fields.
+  """
+  # Not by the version: `tff.learning.programs.train_model` saves a version 0.
+  versions = sorted(await state_manager.get_versions() or [], reverse=True)
+  for version in versions:
+    try:
+      return await load(version), version
+    except Exception as error:  # Of many kinds, by which part is broken.
+      if isinstance(error, OtherFieldsError):
+        raise
+      if is_other_structure(error):
+        raise _difference(str(error)) from None
+      reason = str(error).partition('\n')[0]
+      warn(
+        'The checkpoint of version %d cannot be read and is passed over: %s',
+        version,
+        reason,
+      )
+  if versions:
+    raise ValueError(
+      'One of the checkpoints must be whole, found that none of the versions'
+      f' {sorted(versions)} can be read ({reason}). They stay where they are;'
+      ' another folder begins anew.'
+    )
+  return None, 0
+
+
+class OtherFieldsError(ValueError):
+  """Another kind of process has written a checkpoint, which is whole."""
+
+  def __init__(self, found: str):
+    """Initializes the error.
+
+    Args:
+      found: begins with "found".
+    """
+    super().__init__(
+      f'The checkpoint must have the fields of the process, {found}: another'
+      ' model or aggregator, or another version of them, has written it.'
+    )
+
+
+def is_other_structure(error: Exception) -> bool:
+  """Whether a state manager has refused a whole state for its fields."""
+  return str(error).startswith(_OTHER_STRUCTURE)
+
+
+def _difference(message: str) -> ValueError:
+  """Returns what TFF says of two structures, which it shows in full, in short.
+
+  Args:
+    message: of the error; the structure that is wanted is the first in it.
+  """
+  formats = re.findall(r"'state_format'[,:] (\d+)", message)
+  if len(formats) == 2 and formats[0] != formats[1]:
+    return ValueError(
+      _checks.refused_state('state_format', formats[1], 'process', formats[0])
+    )
+  keys = _KEYS.search(message)
+  if not keys:
+    return OtherFieldsError('found others')
+  wanted, others = (set(re.findall("'(.*?)'", k)) for k in keys.groups())
+  return OtherFieldsError(
+    f'found that it lacks {sorted(wanted - others)} and has besides'
+    f' {sorted(others - wanted)}'
+  )
+
+
+def _initial_state(process):
+  """The initial state of a process, once it is known to be one."""
+  kind = tff.templates.IterativeProcess
+  _checks.check_instance(
+    'process', process, kind, 'a tff.templates.IterativeProcess'
+  )
+  return process.initialize()
+
+
+def leaves(state: Any) -> Dict[str, np.ndarray]:
+  """Returns a state's leaves by paths such as 'inner/settings/modulus'."""
+  return {
+    '/'.join(map(str, path)): np.asarray(leaf)
+    for path, leaf in tree.flatten_with_path(state)
+  }
+
+
+def difference_of_fields(wanted: Iterable[str], found: Iterable[str]) -> str:
+  """Returns what tells two sets of paths apart, or nothing."""
+  differing = sorted(set(wanted) ^ set(found))
+  if not differing:
+    return ''
+  kind = 'lacks' if differing[0] in wanted else 'has besides'
+  return f'found that it {kind} {differing[0]!r}'
+
+
+def check_like(wanted_state: Any, state: Any) -> None:
+  """Raises ValueError unless the states agree in all that is not learned."""
+  wanted, found = leaves(wanted_state), leaves(state)
+  # The outermost settings first: those of the parts inside follow from them.
+  shared = sorted(wanted.keys() & found.keys())
+  for path in sorted(shared, key=lambda path: path.count('/')):
+    *parents, name = path.split('/')
+    if parents and parents[-1] == 'settings':
+      if wanted[path] != found[path]:
+        raise ValueError(
+          _checks.refused_state(name, found[path], 'process', wanted[path])
+        )
+  difference = difference_of_fields(wanted, found)
+  if difference:
+    raise ValueError(
+      f'`state` must have the fields of `process`, {difference}.'
+    )
+  for path, leaf in wanted.items():
+    other = found[path]
+    if (leaf.shape, leaf.dtype) != (other.shape, other.dtype):
+      raise ValueError(
+        f'`state` must hold {leaf.dtype}{list(leaf.shape)} at {path!r}, found'
+        f' {other.dtype}{list(other.shape)}.'
+      )

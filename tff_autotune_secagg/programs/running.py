@@ -1,0 +1,116 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program of TFF such as `tff.learning.programs.train_model`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent import futures
+import signal
+import threading
+from typing import Any, TypeVar
+
+import tensorflow_federated as tff
+
+from tff_autotune_secagg import _checks
+
+_Result = TypeVar('_Result')
+
+
+class _AsyncContext(tff.framework.AsyncContext):
+  """Another context's computations as coroutines, in threads of their own.
+
+  A program writes checkpoints and metrics of one round while the next one runs,
+  so that computing must not hold up the event loop.
+  """
+
+  def __init__(self, context: tff.framework.SyncContext):
+    self._context = context
+
+  async def invoke(self, comp: Any, arg: Any) -> Any:
+    future = futures.Future()
+    future.set_running_or_notify_cancel()  # A result may come too late then.
+
+    def compute():
+      try:
+        future.set_result(self._context.invoke(comp, arg))
+      except Exception as error:
+        future.set_exception(error)
+
+    # A daemon, so that Python need not wait for the end of a round on Ctrl-C.
+    threading.Thread(target=compute, daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
+def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
+  """Runs a program of TFF's in the context of the calling thread.
+
+  Computes where `set_local_context` or `set_remote_context` said. On Ctrl-C the
+  program stops in the middle of its round, and what it is writing, checkpoints
+  and metrics, is written first. A second Ctrl-C ends that as well. It stops in
+  the same way when something cannot be written.
+
+  Args:
+    program: such as what `tff.learning.programs.train_model(...)` returns.
+
+  Returns:
+    What the program returns.
+
+  Raises:
+    TypeError: an argument is of the wrong kind, or the current context is no
+      `tff.framework.SyncContext`.
+    KeyboardInterrupt: Ctrl-C has ended it.
+    Exception: what the program raised, or its saving of states or releasing of
+      metrics, which TFF's programs by themselves only log.
+  """
+  _checks.check_instance('program', program, Coroutine, 'a coroutine')
+  stack = tff.framework.get_context_stack()
+  _checks.check_instance(
+    'tff.framework.get_context_stack().current',
+    stack.current,
+    tff.framework.SyncContext,
+    'a `tff.framework.SyncContext`, as `set_local_context` sets one',
+  )
+  context = tff.program.NativeFederatedContext(_AsyncContext(stack.current))
+  with stack.install(context):
+    return asyncio.run(_supervise(program))
+
+
+async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
+  """Awaits a program; if it is to end early, its other tasks finish first."""
+  task = asyncio.ensure_future(program)
+  loop = asyncio.get_running_loop()
+  reasons: list[BaseException] = []
+
+  def end(reason):
+    reasons.append(reason)
+    loop.remove_signal_handler(signal.SIGINT)
+    task.cancel()
+
+  def on_failure(loop, failure):
+    # TFF's programs save and release in tasks of their own, and raise what
+    # these raised in a callback, where asyncio would only log it.
+    error = failure.get('exception')
+    if 'handle' not in failure or reasons:
+      if not isinstance(error, asyncio.CancelledError):
+        loop.default_exception_handler(failure)
+    else:
+      end(error)
+
+  loop.set_exception_handler(on_failure)
+  # Python gives signals to its main thread only.
+  if threading.current_thread() is threading.main_thread():
+    loop.add_signal_handler(signal.SIGINT, end, KeyboardInterrupt())
+  result = None
+  try:
+    result = await task
+  except (Exception, asyncio.CancelledError) as error:
+    reasons.append(error)  # The first counts: a cancelled task has one already.
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)
+  finally:
+    loop.remove_signal_handler(signal.SIGINT)
+  if reasons:
+    raise reasons[0]
+  return result

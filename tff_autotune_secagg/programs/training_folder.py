@@ -1,0 +1,212 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a training keeps in its folder, and in which order it is written.
+
+TFF's `train_model` starts to write the state and the metrics of a round side by
+side, and goes on. Then a kill between the two loses a row, and rounds that are
+quicker than the disk overwrite each other's. Here one thing is written at a
+time: of each round first the row, then the state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import fcntl
+import glob
+import os
+import shutil
+from typing import Any, Optional
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_autotune_secagg.programs import checkpoints
+from tff_autotune_secagg.programs import state_folder
+
+_STATES = 'states'
+_STATES_KEPT = 5
+
+
+def _rule(folder: str) -> str:
+  return (
+    f'`folder` must be a folder to write to that no other run has: {folder!r}'
+  )
+
+
+@contextlib.contextmanager
+def held(folder: str) -> Iterator[None]:
+  """Makes a folder that no other run may have within this block.
+
+  Removes what a run that was killed had begun to write.
+  """
+  try:
+    os.makedirs(folder, exist_ok=True)
+    lock = open(os.path.join(folder, 'lock'), 'w')
+  except OSError as error:
+    raise OSError(f'{_rule(folder)}: {error.strerror}.') from error
+  with lock:  # The lock ends with its file, and so with the process as well.
+    try:
+      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+      raise OSError(
+        f'{_rule(folder)} is in use by another run: wait for its end or give '
+        'another folder.'
+      ) from error
+    _remove_unfinished(folder)
+    yield
+
+
+def _remove_unfinished(folder: str) -> None:
+  """Removes what TFF writes under these names before it renames it."""
+  digits = '_temp' + 4 * '[0-9]'
+  names = 'metrics.csv', 'model', os.path.join(_STATES, 'program_state_*')
+  for name in names:
+    for path in glob.glob(os.path.join(glob.escape(folder), name + digits)):
+      if os.path.isdir(path):
+        shutil.rmtree(path)
+      else:
+        os.remove(path)
+
+
+class Reports(tff.program.ReleaseManager):
+  """Hands the metrics of each round to a function and adds them to a table."""
+
+  def __init__(
+    self, folder: str, on_round: Callable[[int, Mapping[str, Any]], None]
+  ):
+    """Initializes the manager.
+
+    Args:
+      folder: gets `metrics.csv`.
+      on_round: called with the number of a round and its metrics.
+    """
+    self._folder = folder
+    self._on_round = on_round
+    self._table = tff.program.CSVFileReleaseManager(
+      os.path.join(folder, 'metrics.csv'), key_fieldname='round'
+    )
+    self._turn: Optional[asyncio.Lock] = None
+    self._has_failed = False
+    self._is_written: dict[int, asyncio.Future] = {}
+
+  @property
+  def turn(self) -> asyncio.Lock:
+    """Held by what writes to the folder; made in the loop that uses it."""
+    if self._turn is None:
+      self._turn = asyncio.Lock()
+    return self._turn
+
+  async def is_written(self, key: int) -> bool:
+    """Returns whether the row of a round is on disk, once that is known.
+
+    To be asked once for each round, by what begins together with its release.
+    """
+    await asyncio.sleep(0)  # The release begins right after.
+    if key not in self._is_written:
+      return False  # `train_model` has failed in between.
+    return await asyncio.shield(self._is_written.pop(key))
+
+  async def release(self, value: Any, key: int) -> None:
+    """Reports a round; what it raises is what reporting raised.
+
+    After a round that could not be reported no other is, though the program may
+    have computed one: a training that continues must begin with the first.
+    """
+    known = asyncio.get_running_loop().create_future()
+    self._is_written[key] = known
+    async with self.turn:
+      is_written = False
+      try:
+        if not self._has_failed:
+          value = await tff.program.materialize_value(value)
+          self._on_round(key, value)
+          with _as_os_error(self._folder):
+            await self._table.release(value, key)
+          is_written = True
+      finally:
+        self._has_failed = not is_written
+        known.set_result(is_written)
+
+
+class States(state_folder.StateFolder):
+  """Keeps the newest states, each after the row of its round.
+
+  Attributes:
+    latest: the newest program state there is, None if there is none.
+    rounds_done: how many rounds were done when it was loaded.
+  """
+
+  def __init__(self, folder: str, reports: Reports):
+    """Initializes the manager.
+
+    Args:
+      folder: gets `states/`.
+      reports: of the same training.
+    """
+    with _as_os_error(folder):
+      super().__init__(os.path.join(folder, _STATES), num_kept=_STATES_KEPT)
+    self._training_folder = folder
+    self._reports = reports
+    self.latest: Any = None
+    self.rounds_done = 0
+
+  async def load_latest(self, structure: Any) -> tuple[Any, int]:
+    """Returns the newest whole program state and its version.
+
+    `train_model` calls it again, and gets what the first call has found.
+
+    Raises:
+      ValueError: as of `load_latest_state`.
+    """
+    if self.latest is None:
+      self.latest, self.rounds_done = await super().load_latest(structure)
+      if self.latest is not None:
+        checkpoints.check_like(structure.state, self.latest.state)
+    return self.latest, self.rounds_done
+
+  async def save(self, program_state: Any, version: int) -> None:
+    """See base class. Does nothing if the round could not be reported."""
+    # Version 0 is the state before the first round.
+    if version and not await self._reports.is_written(version):
+      return
+    async with self._reports.turn:
+      with _as_os_error(self._training_folder):
+        await super().save(program_state, version)
+    self.latest = program_state
+
+
+class NoModels(tff.program.ReleaseManager):
+  """Drops the states that `train_model` releases as models now and then."""
+
+  async def release(self, value: Any, key: str) -> None:
+    """Does nothing."""
+    del value, key  # The states are kept, and the model comes at the end.
+
+
+def write_model(folder: str, weights: Any) -> None:
+  """Writes the weights as the SavedModel `model/`, in place of what is there.
+
+  Args:
+    folder: the training's.
+    weights: `tff.learning.models.ModelWeights`.
+
+  Raises:
+    OSError: it cannot be written.
+  """
+  manager = tff.program.SavedModelFileReleaseManager(folder, prefix='')
+  value = dict(
+    trainable=list(weights.trainable), non_trainable=list(weights.non_trainable)
+  )
+  with _as_os_error(folder):
+    asyncio.run(manager.release(value, 'model'))
+
+
+@contextlib.contextmanager
+def _as_os_error(folder: str) -> Iterator[None]:
+  """Raises what TensorFlow's file system says as an OSError."""
+  try:
+    yield
+  except tf.errors.OpError as error:
+    raise OSError(f'{_rule(folder)}: {error.message}') from error
