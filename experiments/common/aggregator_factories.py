@@ -300,6 +300,7 @@ def _autotuned(
   rounding,
   decoding,
   zeroing,
+  clipping,
   num_rotations,
 ) -> Built:
   factory = autotune.autotuned_secure_aggregator(
@@ -308,6 +309,7 @@ def _autotuned(
     rounding=autotune.Rounding(rounding),
     decoding=autotune.Decoding(decoding),
     zeroing=zeroing,
+    clipping=clipping,
     num_rotations=num_rotations,
     weighted=info.weighted,
     seed=info.seed,

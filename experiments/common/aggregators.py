@@ -156,8 +156,9 @@ _ENTRIES: Dict[str, _Entry] = {
     modulus=(int, 256),
     wrap_probability=(_probability, None),
     rounding=(_one_of('stochastic', 'dither'), 'stochastic'),
-    decoding=(_one_of('posterior_mean', 'centred'), 'posterior_mean'),
+    decoding=(_one_of('unbiased', 'posterior_mean', 'centred'), 'unbiased'),
     zeroing=(_boolean, True),
+    clipping=(_boolean, True),
     num_rotations=(int, 1),
   ),
 }

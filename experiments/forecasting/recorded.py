@@ -8,6 +8,8 @@ from experiments.forecasting import replay
 
 Row = Mapping[str, Any]
 
+# What runs had before the package's defaults became others.
+_FORMER_DEFAULTS = 'clipping=false,decoding=posterior_mean'
 # Runs at this modulus lost no round and know their sizes best.
 _MODULUS = 256
 
@@ -53,7 +55,12 @@ def setting(rows: Sequence[Row], modulus: int) -> replay.Setting:
 
 
 def _default(rows, modulus):
-  return [row for row in rows if row['config']['aggregator'] == _text(modulus)]
+  """Rows of runs at the modulus, whatever was decoded or clipped.
+
+  Neither matters here; sizes are those of sums before the decoding.
+  """
+  texts = {_text(modulus), f'{_text(modulus)},{_FORMER_DEFAULTS}'}
+  return [row for row in rows if row['config']['aggregator'] in texts]
 
 
 def _text(modulus):

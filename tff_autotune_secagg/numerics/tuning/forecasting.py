@@ -84,8 +84,8 @@ _MAX_LOG_SIZE = 700.0
 # Before anything is known: the thirteen decades of the ladder.
 _UNKNOWN_STDDEV = 30.0
 
-# Each t-distribution is taken as a normal of its variance, at five nodes.
-_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+# Each t-distribution is taken as a normal of its variance, at fifteen nodes.
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 
 
@@ -93,8 +93,8 @@ class Forecast(NamedTuple):
   """A predictive distribution of ln(sum_stddev), as a discrete mixture.
 
   Attributes:
-    log_sizes: float64 [540], nodes.
-    weights: float64 [540], their probabilities.
+    log_sizes: float64 [1620], nodes.
+    weights: float64 [1620], their probabilities.
     mean: float64 scalar, of the mixture; 0 before anything is known.
     stddev: float64 scalar, of the mixture; 30 before anything is known.
   """
