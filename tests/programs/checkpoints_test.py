@@ -363,7 +363,8 @@ class RefusalTest(parameterized.TestCase):
     asyncio.run(manager.save(weights, 1))
     with self.assertRaisesWithLiteralMatch(
       ValueError,
-      'The checkpoint must have the fields of the process, found others:'
+      'The checkpoint must have the fields of the process, found that it'
+      " lacks 'inner':"
       ' another model or aggregator, or another version of them, has written'
       ' it.',
     ) as caught:
