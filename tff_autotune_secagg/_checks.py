@@ -1,9 +1,10 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of public arguments: the only place that words their errors.
+"""Checks of public arguments, and errors that more than one place raises.
 
-Every message names the argument, the rule and what was found. A wrong kind of
-argument is a `TypeError`, a wrong value of the right kind a `ValueError`.
+Every message, here and elsewhere, names the argument, the rule and what was
+found. A wrong kind of argument is a `TypeError`, a wrong value of the right
+kind a `ValueError`. What only one function can find wrong is worded there.
 """
 
 from collections.abc import Callable, Sequence

@@ -169,15 +169,13 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       seed: see there.
       client_seed_fn: see there.
     """
-    self._noise_multiplier = noise_multiplier
-    self._min_clients = min_clients
+    self._noise = dict(
+      noise_multiplier=noise_multiplier, min_clients=min_clients
+    )
     self._l2_norm_clip = l2_norm_clip
     self._modulus = modulus
     self._seed = seed
     self._client_seed_fn = client_seed_fn
-    self._count_stddev = clip_bit.default_count_stddev(
-      noise_multiplier, min_clients
-    )
 
   def create(self, value_type) -> tff.templates.AggregationProcess:
     """Creates the process.
@@ -193,21 +191,22 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       ValueError: `modulus` is None and no modulus has room for the sum.
     """
     value_types.check_floats(value_type)
-    modulus = self._modulus or self._plan_modulus(value_type)
-    multiplier = self._noise_multiplier
-    max_norm = 1.0
-    if self._l2_norm_clip is None:
-      max_norm = clip_bit.joint_clip_norm(1.0, multiplier, self._count_stddev)
+    specs = value_types.leaf_specs(value_type)
+    # Room for `min_clients` updates that are parallel.
+    modulus = self._modulus or distributed_dp_planning.smallest_modulus(
+      num_clients=self._noise['min_clients'],
+      dim=sum(spec.shape.num_elements() for spec in specs),
+      alignment=1.0,
+      **self._noise,
+    )
+    budget = dict(
+      noise_multiplier=self._noise['noise_multiplier'],
+      count_stddev=clip_bit.default_count_stddev(**self._noise),
+    )
+    adapts = self._l2_norm_clip is None
     builders = [
       (flatten.FlattenStage, {}),
-      (
-        clip.ClipStage,
-        dict(
-          l2_norm_clip=self._l2_norm_clip,
-          noise_multiplier=multiplier,
-          count_stddev=self._count_stddev,
-        ),
-      ),
+      (clip.ClipStage, dict(l2_norm_clip=self._l2_norm_clip, **budget)),
       (
         rotate.RotateStage,
         dict(num_rotations=1, min_dim=rotate.MIN_DIM, seed=self._seed),
@@ -215,27 +214,15 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       (
         share_noise.ShareNoiseStage,
         dict(
-          noise_multiplier=multiplier,
-          min_clients=self._min_clients,
-          max_norm=max_norm,
+          max_norm=clip_bit.joint_clip_norm(1.0, **budget) if adapts else 1.0,
           modulus=modulus,
           client_seed_fn=self._client_seed_fn,
+          **self._noise,
         ),
       ),
     ]
     wire = modular_sum.ExactModularSumFactory(modulus=modulus)
     return chain.create_process(builders, wire, value_type)
-
-  def _plan_modulus(self, value_type):
-    """Returns one with room for `min_clients` updates that are parallel."""
-    specs = value_types.leaf_specs(value_type)
-    return distributed_dp_planning.smallest_modulus(
-      num_clients=self._min_clients,
-      noise_multiplier=self._noise_multiplier,
-      min_clients=self._min_clients,
-      dim=sum(spec.shape.num_elements() for spec in specs),
-      alignment=1.0,
-    )
 
 
 def _check_room(modulus, min_clients):

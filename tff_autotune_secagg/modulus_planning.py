@@ -183,7 +183,7 @@ def plan_modulus(
     ValueError: an argument is out of range, or no modulus reaches the target.
   """
   _checks.check_float('target_nmse', target_nmse, above=0, below=1)
-  for bits in range(2, 31):
+  for bits in range(2, _checks.MAX_BITS + 1):
     found = _planned(
       num_clients,
       2**bits,
@@ -197,6 +197,6 @@ def plan_modulus(
   error = float(found.error)
   raise ValueError(
     f'`target_nmse` {target_nmse:g} is out of reach for {num_clients} clients:'
-    f' 30 bits give {error:.2g}. Raise `target_nmse`'
+    f' {_checks.MAX_BITS} bits give {error:.2g}. Raise `target_nmse`'
     + ('.' if wrap_probability is None else ' or leave out `wrap_probability`.')
   )

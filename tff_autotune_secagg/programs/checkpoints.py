@@ -22,7 +22,6 @@ from tff_autotune_secagg import _checks
 # How the message begins by which a state manager refuses a state that can be
 # read, but has other fields.
 _OTHER_STRUCTURE = "The two structures don't have the same nested structure."
-
 # What it says of the first two dictionaries that differ.
 _KEYS = re.compile(
   r'keys type=list str=(\[.*?\]), while .* type=list str=(\[.*?\])'
@@ -101,7 +100,7 @@ async def newest_whole(
       if isinstance(error, OtherFieldsError):
         raise
       if is_other_structure(error):
-        raise _difference(str(error)) from None
+        raise OtherFieldsError(difference_told(str(error))) from None
       reason = str(error).partition('\n')[0]
       warn(
         'The checkpoint of version %d cannot be read and is passed over: %s',
@@ -137,25 +136,21 @@ def is_other_structure(error: Exception) -> bool:
   return str(error).startswith(_OTHER_STRUCTURE)
 
 
-def _difference(message: str) -> ValueError:
-  """Returns what TFF says of two structures, which it shows in full, in short.
+def difference_told(message: str, *paths: Iterable[str]) -> str:
+  """Returns what tells the structures of a refusal apart, without their values.
 
   Args:
-    message: of the error; the structure that is wanted is the first in it.
+    message: the state manager's, which shows both in full: the wanted one, then
+      the one found.
+    *paths: of the leaves of both, if they are known.
   """
   formats = re.findall(r"'state_format'[,:] (\d+)", message)
   if len(formats) == 2 and formats[0] != formats[1]:
-    return ValueError(
-      _checks.refused_state('state_format', formats[1], 'process', formats[0])
-    )
+    return f'found `state_format` {formats[1]} and not {formats[0]}'
   keys = _KEYS.search(message)
-  if not keys:
-    return OtherFieldsError('found others')
-  wanted, others = (set(re.findall("'(.*?)'", k)) for k in keys.groups())
-  return OtherFieldsError(
-    f'found that it lacks {sorted(wanted - others)} and has besides'
-    f' {sorted(others - wanted)}'
-  )
+  if keys and not paths:
+    paths = [re.findall("'(.*?)'", names) for names in keys.groups()]
+  return difference_of_fields(*paths or ((), ())) or 'found others'
 
 
 def _initial_state(process):

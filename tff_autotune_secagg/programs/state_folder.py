@@ -56,11 +56,13 @@ class StateFolder(tff.program.FileProgramStateManager):
     except (TypeError, ValueError) as error:
       if not checkpoints.is_other_structure(error):
         raise
-    difference = checkpoints.difference_of_fields(
+      message = str(error)
+    difference = checkpoints.difference_told(
+      message,
       checkpoints.leaves(structure),
       checkpoints.leaves(tf.saved_model.load(self._path(version))()),
     )
-    raise checkpoints.OtherFieldsError(difference or 'found others')
+    raise checkpoints.OtherFieldsError(difference)
 
   async def load_latest(self, structure: Any) -> tuple[Any, int]:
     """See base class, but for states that cannot be read: they are passed over.

@@ -14,7 +14,7 @@ OWNER = 'distributed_dp_aggregator'
 
 # Those of `tff.learning.ddp_secure_aggregator`: first clip norm, share of
 # clients within it, and step of its logarithm.
-_FIRST_CLIP_NORM = 0.1
+FIRST_CLIP_NORM = 0.1
 _TARGET_SHARE = 0.5
 _LEARNING_RATE = 0.2
 
@@ -52,7 +52,7 @@ class ClipStage(stage.Stage):
     (spec,) = specs
     dim = spec.shape[0] + int(self._adapts)
     self.out_specs = [tf.TensorSpec([dim], spec.dtype)]
-    self._first = _FIRST_CLIP_NORM if self._adapts else l2_norm_clip
+    self._first = FIRST_CLIP_NORM if self._adapts else l2_norm_clip
     self._budget = dict(
       noise_multiplier=noise_multiplier, count_stddev=count_stddev
     )

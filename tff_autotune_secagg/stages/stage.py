@@ -116,11 +116,9 @@ def unnest_state(
   Raises:
     tf.errors.InvalidArgumentError: when run, if a setting is another one.
   """
-  settings = collections.OrderedDict()
-  if made.settings:
-    settings = state_guard.assert_settings(
-      state['settings'], made.settings, made.owner
-    )
+  settings = state_guard.assert_settings(
+    state['settings'] if made.settings else {}, made.settings, made.owner
+  )
   names = made.initial_state()
   own = collections.OrderedDict((name, state[name]) for name in names)
   if made.level or settings or own:
