@@ -22,7 +22,7 @@ _UNIT = MAX_WEIGHT = 2.0**40
 class WeighStage(stage.Stage):
   """Turns the sum behind it into a mean.
 
-  Signals:
+  Secure signals:
     `whole` and `fraction`, the weight, and `rejected`. A client is rejected,
     and sends zeros beside `rejected`, if its weight is negative, not finite,
     above `MAX_WEIGHT` or between 0 and 2**-40, or if the squares of a leaf's
