@@ -229,7 +229,7 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
     return chain.create_process(builders, wire, value_type)
 
   def _plan_modulus(self, value_type):
-    """Returns a modulus with room for `min_clients` parallel updates."""
+    """Returns one with room for `min_clients` updates that are parallel."""
     specs = value_types.leaf_specs(value_type)
     return distributed_dp_planning.smallest_modulus(
       num_clients=self._min_clients,

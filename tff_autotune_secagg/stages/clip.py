@@ -12,8 +12,8 @@ from tff_autotune_secagg.stages import state_guard
 
 OWNER = 'distributed_dp_aggregator'
 
-# First clip norm, share of clients within it, and step of its logarithm, as in
-# `tff.learning.ddp_secure_aggregator`.
+# Those of `tff.learning.ddp_secure_aggregator`: first clip norm, share of
+# clients within it, and step of its logarithm.
 _FIRST_CLIP_NORM = 0.1
 _TARGET_SHARE = 0.5
 _LEARNING_RATE = 0.2
