@@ -60,7 +60,7 @@ def check_modulus(modulus: Any) -> int:
 
 
 def names_modulus(function: Callable[..., Any]) -> Callable[..., Any]:
-  """Decorates what takes `modulus`: who writes `bits` is told to write that."""
+  """Decorates a function that takes `modulus`, to correct who writes `bits`."""
 
   @functools.wraps(function)
   def checked(*args, **kwargs):

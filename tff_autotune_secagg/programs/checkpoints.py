@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints that fit the process they are loaded for, or are refused.
 
-A checkpoint is data without a description: TFF loads one of another modulus
-without a word, and prints the weights of one of another structure. These
+A checkpoint is data without a description. If its modulus is another, TFF loads
+it without a word; if its structure is another, TFF prints its weights. These
 functions say in one sentence what does not match, and print no values.
 """
 
@@ -37,7 +37,7 @@ def check_state(process: Any, state: Any) -> None:
     state: a state of it, such as one that was loaded.
 
   Raises:
-    TypeError: `process` is no process.
+    TypeError: `process` is not a process.
     ValueError: the state has other fields, sizes or dtypes, or comes from an
       aggregator of another modulus, size, rotation, rounding or version.
   """
@@ -49,9 +49,10 @@ async def load_latest_state(
 ) -> Tuple[Any, int]:
   """Loads the newest state of a process that can be read.
 
-  A version that cannot, such as one that a full disk or a power cut left half
-  written, is logged as a warning, and the one before it is loaded. It is left
-  where it is: move it away before that version is saved again.
+  If a version cannot be read, for example because a full disk or a power cut
+  left it half written, a warning is logged and the version before it is loaded.
+  The broken version is left where it is: move it away before that version is
+  saved again.
 
   Args:
     state_manager: where states were saved, such as a
@@ -96,7 +97,7 @@ async def newest_whole(
   for version in versions:
     try:
       return await load(version), version
-    except Exception as error:  # Of many kinds, by which part is broken.
+    except Exception as error:  # Their kind depends on the part that is broken.
       if isinstance(error, OtherFieldsError):
         raise
       if is_other_structure(error):

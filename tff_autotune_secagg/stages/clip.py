@@ -90,8 +90,8 @@ class ClipStage(stage.Stage):
   def decode(self, leaves, signals, state):
     """Multiplies by the clip norm, and adapts it.
 
-    It stays where the mean is 0 in every coordinate, as that of a refused round
-    is and that of a noised one is not.
+    It stays if the mean is 0 in every coordinate. The mean of a refused round
+    is, and the mean of a noised round is not.
     """
     del signals  # None.
     (mean,) = leaves
@@ -118,7 +118,7 @@ class ClipStage(stage.Stage):
     return [mean * tf.cast(norm, mean.dtype)], next_state, measurements
 
   def _noise_multiplier(self):
-    """Returns that of the update, z or z_u."""
+    """Returns the noise multiplier of the update, z or z_u."""
     if self._adapts:
       return clip_bit.update_noise_multiplier(**self._budget)
     return self._budget['noise_multiplier']
