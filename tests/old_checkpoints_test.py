@@ -26,8 +26,8 @@ _FOLDER = pathlib.Path(__file__).parent / 'checkpoints'
 # What the refusal says; None for checkpoints that continue.
 _FORMATS = {
   'num_repeats': (
-    r'^The checkpoint must have the fields of the process, found that it lacks'
-    r" \['num_rotations'\] and has besides \['num_repeats'\]: "
+    r'^The checkpoint must have the fields of the process, found that it has'
+    r" besides 'num_repeats': "
   ),
   'format_2': None,
 }

@@ -1,9 +1,10 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of public arguments: the only place that words their errors.
+"""Checks of public arguments, and errors that more than one place raises.
 
-Every message names the argument, the rule and what was found. A wrong kind of
-argument is a `TypeError`, a wrong value of the right kind a `ValueError`.
+Every message, here and elsewhere, names the argument, the rule and what was
+found. A wrong kind of argument is a `TypeError`, a wrong value of the right
+kind a `ValueError`. What only one function can find wrong is worded there.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,7 +60,7 @@ def check_modulus(modulus: Any) -> int:
 
 
 def names_modulus(function: Callable[..., Any]) -> Callable[..., Any]:
-  """Decorates what takes `modulus`: who writes `bits` is told to write that."""
+  """Decorates a function that takes `modulus`, to correct who writes `bits`."""
 
   @functools.wraps(function)
   def checked(*args, **kwargs):

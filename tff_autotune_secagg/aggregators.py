@@ -28,8 +28,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
   Flattens the value, rotates it by a fresh randomized Hadamard transform,
   rounds it to bins of a tuned size and sums the bins modulo `modulus`. The bin
   size of the next round comes from the standard deviations of the masked sums
-  so far, and from nothing else. The first round, and every round after one
-  whose sum was unreadable, uses a ladder of bin sizes over 13 decades instead.
+  so far, and from nothing else. The first round, and every round after an
+  unreadable sum, uses a ladder of bin sizes over 13 decades instead.
 
   Types:
     `value_type` is any structure of float16, bfloat16, float32 and float64
@@ -39,8 +39,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
   Measurements:
     Those of `QuantizeModFactory`.
   Secure signals:
-    The residues and two counts of clients: those whose update is not 0, and
-    rejected ones.
+    The residues and two counts: clients whose update is not 0, and rejected
+    clients.
 
   Guarantees:
     With the default decoding the expected squared error of a round is at most
@@ -78,7 +78,7 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     Args:
       modulus: int in 2 .. 2**30; its logarithm is the bits per coordinate. See
         `plan_modulus`.
-      wrap_probability: None for the error-minimizing one, or a float in (0, 1)
+      wrap_probability: None for the value of least error, or a float in (0, 1)
         for the paper's rule with this alpha.
       num_clients: clients expected in a round. If given, a modulus too small
         for them is refused here; if not, it is flagged in the measurements.
@@ -190,20 +190,21 @@ def autotuned_secure_aggregator(
     `zeroing` adds whether the client's largest coordinate is below a quantile
     estimate, and whether the client was zeroed; `clipping` adds whether its
     norm is below another estimate, and whether it was clipped. All of them are
-    secure sums; with each of the latter TFF also counts the clients that sent
-    it and those out of its range, who are none.
+    secure sums. For each signal of zeroing and clipping TFF also counts, by
+    secure sums, the clients that sent it and the clients that sent a value out
+    of its range; no client does.
 
   Args:
     modulus: int in 2 .. 2**30; its logarithm is the bits per coordinate.
-    wrap_probability: None for the automatic one, or the paper's alpha.
+    wrap_probability: None for an automatic choice, or the paper's alpha.
     zeroing: whether a client with an extremely large coordinate is replaced by
       zeros, as TFF's aggregators do: a corrupted client must not cost a round.
-      What is large is learned, from 21 on and by a factor of up to 10 in a
-      round: updates of 1,000 are zeroed, all of them, in the first three. A
-      client whose update is not finite is rejected, weight and all.
+      The limit is learned. It begins at 21 and grows by a factor of up to 10 in
+      a round, so updates of 1,000 are all zeroed in the first three rounds. A
+      client whose update is not finite is rejected, with its weight.
     clipping: whether the norm of updates is clipped adaptively, as TFF's
-      aggregators do: most rounds clip a fifth of the clients or so. Not needed
-      for secure summation here.
+      aggregators do. The limit is learned: it begins at a norm of 1, and about
+      a fifth of the clients is above it. The secure sum does not need it.
     weighted: True for `build_weighted_fed_avg`, False for
       `build_unweighted_fed_avg`.
     num_clients: as in `AutotunedSecureSumFactory`.

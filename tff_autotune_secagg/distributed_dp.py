@@ -4,11 +4,11 @@
 
 The secure sum of a round is private by itself, whoever sees it. Each client
 clips its update, rotates it and draws integers from a discrete Gaussian around
-every coordinate; no client's noise is enough, that of `min_clients` is. The sum
-is a post-processing of the Gaussian mechanism up to terms that are stated and
-accounted for: `numerics.privacy.distributed_noise` has the theorem,
-`distributed_dp_planning` epsilon and the modulus, docs/differential_privacy.md
-what follows for a deployment.
+every coordinate. The noise of one client is not enough; the noise of
+`min_clients` is. The sum is a post-processing of the Gaussian mechanism up to
+terms that are stated and accounted for. `numerics.privacy.distributed_noise`
+has the theorem, `distributed_dp_planning` epsilon and the modulus, and
+docs/differential_privacy.md what follows for a deployment.
 """
 
 from typing import Callable, Optional
@@ -49,11 +49,12 @@ def distributed_dp_aggregator(
   `model_aggregator=` of `build_unweighted_fed_avg`.
 
   At clients:
-    The update is flattened, clipped, joined by the bit "my norm is at most the
-    clip norm" if that adapts, and rotated. It is rounded to a fine grid, on
-    which its norm is checked exactly. Integers are drawn from the discrete
-    Gaussian of 1.4 bins around every coordinate and reduced modulo `modulus`. A
-    client whose update is 0 or not finite sends noise around 0.
+    The update is flattened and clipped. If the clip norm adapts, the bit "my
+    norm is at most the clip norm" is appended. The vector is rotated, and
+    rounded to a fine grid, on which its norm is checked exactly. Integers are
+    drawn from the discrete Gaussian of 1.4 bins around every coordinate and
+    reduced modulo `modulus`. A client whose update is 0 or not finite sends
+    noise around 0.
   At server:
     The sum is read around 0, divided by the number of clients and rotated back.
   Types:
@@ -62,42 +63,42 @@ def distributed_dp_aggregator(
   State:
     `settings`, `clip_norm` (float32, units of values) and `inner`.
   Measurements:
-    None of them depends on anything but the noised sums and the number of
-    clients: `clip_norm` of the round; `noise_stddev`, that of a coordinate of
-    the sum of `min_clients` updates, units of values; `share_within_clip_norm`
-    (if the clip norm adapts), an estimate with noise; `num_clients`; `refused`,
-    whether they were fewer than `min_clients`; `wrap_probability` of a
-    coordinate; `smallest_modulus` that would have done; `noise_to_signal`,
-    squared norm of the noise over that of the sum; `alignment`, norm of the sum
-    over that of as many parallel updates of full length; `bits_per_coordinate`
-    and `bytes_per_client`. In a refused round those read from the sum are 0.
+    They depend on the noised sums and the number of clients alone: `clip_norm`
+    of the round; `noise_stddev`, that of a coordinate of the sum of
+    `min_clients` updates, units of values; `share_within_clip_norm` (if the
+    clip norm adapts), an estimate with noise; `num_clients`; `refused`, whether
+    the round had fewer than `min_clients`; `wrap_probability` of a coordinate;
+    `smallest_modulus` that would have done; `noise_to_signal`, squared norm of
+    the noise over that of the sum; `alignment`, norm of the sum over that of as
+    many parallel updates of full length; `bits_per_coordinate` and
+    `bytes_per_client`. In a refused round the measurements of the sum are 0.
   Secure signals:
     The residues, and a 1 of every client, whatever its update.
 
   Guarantees:
-    For neighbours of which one has some client's update replaced by 0, rounds
-    have the epsilon of `distributed_dp_epsilon`, given `min_clients` honest
-    clients in each sum that is released. No state and no clip norm that a
-    client is told weakens that. A round of fewer clients gives zeros and leaves
-    the clip norm as it is.
+    Rounds have the epsilon of `distributed_dp_epsilon`, given `min_clients`
+    honest clients in each sum that is released. Neighbours differ in one
+    client, whose update one of them replaces by 0. No state and no clip norm
+    that a client is told weakens the guarantee. A round of fewer clients gives
+    zeros and leaves the clip norm as it is.
   Limits:
     Who takes part is public, and how often a client takes part must be bounded
     by whoever selects it. Participants that collude with the server count as
-    participants here, so that the secure aggregation itself must refuse sums
-    below its threshold. Federated averaging's own metrics, such as the training
-    loss, are exact sums outside of this.
+    participants here, so the secure aggregation itself must refuse sums below
+    its threshold. Federated averaging's own metrics, such as the training loss,
+    are exact sums that no noise covers.
 
   Args:
     noise_multiplier: z, 1e-4 to 1000: the noise of a sum has a standard
       deviation of z times the clip norm in every coordinate, as in the central
       Gaussian mechanism.
     min_clients: int in 2 .. 2**20: the fewest honest clients whose noise a
-      released sum can hold. That is the threshold of the secure aggregation,
-      below which no sum is unmasked, less the clients that may collude with the
-      server; not the expected cohort.
+      released sum can hold. This is not the expected cohort. It is the
+      threshold of the secure aggregation, below which no sum is unmasked, less
+      the clients that may collude with the server.
     l2_norm_clip: norm that updates are clipped to, 1e-15 to 1e15, units of
-      values; None for one that starts at 0.1 and approaches the median norm, by
-      a bit of each client inside the noised vector.
+      values; None for a norm that starts at 0.1 and approaches the median norm,
+      by a bit of each client inside the noised vector.
     modulus: int in 2 .. 2**30 with room for the noise of `min_clients`; None
       for the smallest power of two with room for the sum of `min_clients`
       updates even if they are parallel. For larger cohorts see
@@ -106,8 +107,9 @@ def distributed_dp_aggregator(
       draw one in every `initialize`.
     client_seed_fn: None, or a function without arguments that returns an int64
       tensor [2], 128 bits of entropy for one client's noise in one round, from
-      TensorFlow operations: it is traced into the client's computation. They
-      must be stateful, or TensorFlow may run them once for all rounds.
+      TensorFlow operations: it is traced into the client's computation. The
+      operations must be stateful, or TensorFlow may run them once for all
+      rounds.
 
   Returns:
     A `tff.aggregators.UnweightedAggregationFactory`.
@@ -161,23 +163,21 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
     """Initializes the factory.
 
     Args:
-      noise_multiplier: as of `distributed_dp_aggregator`, like all that follow;
-        checked by whoever calls.
+      noise_multiplier: as in `distributed_dp_aggregator`, like all that follow;
+        checked by the caller.
       min_clients: see there.
       l2_norm_clip: see there.
-      modulus: see there; here any that residues can have.
+      modulus: see there; here any modulus that residues can have.
       seed: see there.
       client_seed_fn: see there.
     """
-    self._noise_multiplier = noise_multiplier
-    self._min_clients = min_clients
+    self._noise = dict(
+      noise_multiplier=noise_multiplier, min_clients=min_clients
+    )
     self._l2_norm_clip = l2_norm_clip
     self._modulus = modulus
     self._seed = seed
     self._client_seed_fn = client_seed_fn
-    self._count_stddev = clip_bit.default_count_stddev(
-      noise_multiplier, min_clients
-    )
 
   def create(self, value_type) -> tff.templates.AggregationProcess:
     """Creates the process.
@@ -193,21 +193,22 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       ValueError: `modulus` is None and no modulus has room for the sum.
     """
     value_types.check_floats(value_type)
-    modulus = self._modulus or self._plan_modulus(value_type)
-    multiplier = self._noise_multiplier
-    max_norm = 1.0
-    if self._l2_norm_clip is None:
-      max_norm = clip_bit.joint_clip_norm(1.0, multiplier, self._count_stddev)
+    specs = value_types.leaf_specs(value_type)
+    # Room for `min_clients` updates that are parallel.
+    modulus = self._modulus or distributed_dp_planning.smallest_modulus(
+      num_clients=self._noise['min_clients'],
+      dim=sum(spec.shape.num_elements() for spec in specs),
+      alignment=1.0,
+      **self._noise,
+    )
+    budget = dict(
+      noise_multiplier=self._noise['noise_multiplier'],
+      count_stddev=clip_bit.default_count_stddev(**self._noise),
+    )
+    adapts = self._l2_norm_clip is None
     builders = [
       (flatten.FlattenStage, {}),
-      (
-        clip.ClipStage,
-        dict(
-          l2_norm_clip=self._l2_norm_clip,
-          noise_multiplier=multiplier,
-          count_stddev=self._count_stddev,
-        ),
-      ),
+      (clip.ClipStage, dict(l2_norm_clip=self._l2_norm_clip, **budget)),
       (
         rotate.RotateStage,
         dict(num_rotations=1, min_dim=rotate.MIN_DIM, seed=self._seed),
@@ -215,27 +216,15 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       (
         share_noise.ShareNoiseStage,
         dict(
-          noise_multiplier=multiplier,
-          min_clients=self._min_clients,
-          max_norm=max_norm,
+          max_norm=clip_bit.joint_clip_norm(1.0, **budget) if adapts else 1.0,
           modulus=modulus,
           client_seed_fn=self._client_seed_fn,
+          **self._noise,
         ),
       ),
     ]
     wire = modular_sum.ExactModularSumFactory(modulus=modulus)
     return chain.create_process(builders, wire, value_type)
-
-  def _plan_modulus(self, value_type):
-    """Returns one with room for `min_clients` updates that are parallel."""
-    specs = value_types.leaf_specs(value_type)
-    return distributed_dp_planning.smallest_modulus(
-      num_clients=self._min_clients,
-      noise_multiplier=self._noise_multiplier,
-      min_clients=self._min_clients,
-      dim=sum(spec.shape.num_elements() for spec in specs),
-      alignment=1.0,
-    )
 
 
 def _check_room(modulus, min_clients):

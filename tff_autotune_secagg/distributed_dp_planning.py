@@ -66,16 +66,16 @@ def distributed_dp_event(
   """Returns the Gaussian mechanisms that rounds are a post-processing of.
 
   Limits:
-    Up to small terms that no event can express, as they multiply probabilities:
-    T D tau in epsilon and T D tau / 2 in the logarithm of delta, and the errors
-    of the sampler's table. `distributed_dp_epsilon` adds them to what an
-    accountant says. For 5 to 10,000 clients and a million values T D tau is at
-    most 1.4e-6 T.
+    Small terms are left out, as no event can express them; they multiply
+    probabilities: T D tau in epsilon and T D tau / 2 in the logarithm of delta,
+    and the errors of the sampler's table. `distributed_dp_epsilon` adds them to
+    the epsilon of an accountant. For 5 to 10,000 clients and a million values
+    T D tau is at most 1.4e-6 T.
 
   Args:
     noise_multiplier: as in `distributed_dp_aggregator`.
     min_clients: as in `distributed_dp_aggregator`.
-    num_rounds: int in 1 .. 2**30, the most that one client takes part in.
+    num_rounds: int in 1 .. 2**30, the most rounds of one client.
     dim: int of at least 1, values of the model update.
 
   Returns:
@@ -109,18 +109,18 @@ def distributed_dp_epsilon(
   Args:
     noise_multiplier: as in `distributed_dp_aggregator`.
     min_clients: as in `distributed_dp_aggregator`.
-    num_rounds: int in 1 .. 2**30, the most that one client takes part in.
+    num_rounds: int in 1 .. 2**30, the most rounds of one client.
     dim: int of at least 1, values of the model update.
     delta: in (0, 1).
     gaussian_epsilon_fn: epsilon of `distributed_dp_event`, and of whatever else
       is composed with it, at a delta, such as `get_epsilon` of an accountant of
-      `dp_accounting`; None for that of the event alone, exactly.
+      `dp_accounting`; None for the exact epsilon of the event alone.
 
   Returns:
-    float. A large one is a number too, and no promise: at 10 what was unlikely
-    is 20,000 times as likely. Infinite above 1e6, or if `delta` is below what
-    the drawing of noise from a table of 83-bit probabilities allows, or for so
-    few clients that this table may decide.
+    float. A large epsilon promises nothing: at 10, something unlikely can
+    become 20,000 times as likely. The result is infinite above 1e6, or if
+    `delta` is too small for noise from a table of 83-bit probabilities, or for
+    so few clients that this table may decide.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
@@ -167,7 +167,7 @@ def rows(
     num_rounds: rounds that one client takes part in.
     delta: in (0, 1).
     alignment: norm of the sum of clipped updates over that of as many parallel
-      ones of full length, 0 to 1.
+      updates of full length, 0 to 1.
 
   Returns:
     For each multiplier: `noise_multiplier`, `epsilons` (one for each of
@@ -222,7 +222,7 @@ def smallest_modulus(
   dim: int,
   alignment: float,
 ) -> int:
-  """Is `plan_distributed_dp_modulus` for arguments that were checked.
+  """Does `plan_distributed_dp_modulus` for arguments that were checked.
 
   Raises:
     ValueError: no modulus of 30 bits has room for the sum.

@@ -31,8 +31,8 @@ class _Plan(NamedTuple):
 def _planner(wrap_probability, rounding, decoding, size_uncertainty):
   """Returns a function of float64 client count and modulus to a `_Plan`.
 
-  Traced, and once for all counts and moduli: a bisection that runs operation by
-  operation takes 0.2 s.
+  It is traced once for all counts and moduli: a bisection that runs operation
+  by operation takes 0.2 s.
   """
 
   def plan(num_clients, modulus):
@@ -99,8 +99,8 @@ def optimal_wrap_probability(
     modulus: int in 2 .. 2**30.
     rounding: `Rounding` of the clients.
     decoding: `Decoding` of the server.
-    size_uncertainty: standard deviation of what is not known of ln(sigma) of
-      the next round, 0 to 2: about 0.1 for even clients, 0.4 for uneven ones.
+    size_uncertainty: standard deviation of the forecast of ln(sigma) for the
+      next round, 0 to 2: about 0.1 for even clients, 0.4 for uneven clients.
 
   Returns:
     Probability that a coordinate of the rotated sum leaves half a period.
@@ -132,7 +132,7 @@ def predicted_nmse(
   Args:
     num_clients: int of at least 1, clients summed in a round.
     modulus: int in 2 .. 2**30.
-    wrap_probability: None for the automatic one, or that of the paper's rule.
+    wrap_probability: None for an automatic choice, or the paper's alpha.
     rounding: `Rounding` of the clients.
     decoding: `Decoding` of the server.
     size_uncertainty: as in `optimal_wrap_probability`; the error is the mean
@@ -161,8 +161,8 @@ def plan_modulus(
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
 
-  A modulus that a tuner would flag as too small is never returned: one at which
-  the paper's rule has no fixed point, or dither has too many clients.
+  It never returns a modulus that a tuner would flag as too small, because the
+  paper's rule has no fixed point there, or dither has too many clients.
 
   A rule of thumb for the result: half a bit for every doubling of the clients
   and for every halving of the error.
@@ -183,7 +183,7 @@ def plan_modulus(
     ValueError: an argument is out of range, or no modulus reaches the target.
   """
   _checks.check_float('target_nmse', target_nmse, above=0, below=1)
-  for bits in range(2, 31):
+  for bits in range(2, _checks.MAX_BITS + 1):
     found = _planned(
       num_clients,
       2**bits,
@@ -197,6 +197,6 @@ def plan_modulus(
   error = float(found.error)
   raise ValueError(
     f'`target_nmse` {target_nmse:g} is out of reach for {num_clients} clients:'
-    f' 30 bits give {error:.2g}. Raise `target_nmse`'
+    f' {_checks.MAX_BITS} bits give {error:.2g}. Raise `target_nmse`'
     + ('.' if wrap_probability is None else ' or leave out `wrap_probability`.')
   )

@@ -9,7 +9,8 @@ The command::
     python -m tff_autotune_secagg.planner --noise_multiplier=1,2,4
 
 The first is the command as pip installs it, the others the same in a checkout.
-With `--modulus`, says whether that one would do; the exit status is 1 if not.
+With `--modulus`, says whether that modulus would do; if not, the exit status is
+1.
 With `--noise_multiplier`, plans private rounds, of
 `distributed_dp_aggregator`: epsilon, bits and noise.
 """
@@ -26,7 +27,7 @@ from tff_autotune_secagg.numerics.rounding import modes
 
 Row = Dict[str, Any]
 
-# What is not known of ln of the next sum's size in trainings, see
+# How uncertain ln of the next sum's size is in trainings, see
 # docs/how_many_bits.md.
 _EVEN, _UNEVEN = 0.04, 0.4
 

@@ -23,6 +23,7 @@ from experiments.common.baselines import local_quantization
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics.privacy import clip_bit
 from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import rotate
 
 # The largest weight of a client in the secure sums of weights here, as in
@@ -223,11 +224,11 @@ def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
   of = tff.aggregators.DifferentiallyPrivateFactory
   if clip_norm is None:
     # The first clip norm, its steps and the noise of the clients' bits are as
-    # in `distributed_dp`.
+    # in `distributed_dp`; the steps are TFF's own.
     factory = of.gaussian_adaptive(
       noise_multiplier,
       info.num_clients,
-      initial_l2_norm_clip=0.1,
+      initial_l2_norm_clip=clip.FIRST_CLIP_NORM,
       clipped_count_stddev=clip_bit.default_count_stddev(
         noise_multiplier, info.num_clients
       ),

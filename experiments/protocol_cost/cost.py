@@ -112,7 +112,7 @@ def run(config: settings.Config) -> Iterator[Dict[str, Any]]:
         'autotuned': 2**bits,
       }
       for scheme, modulus in moduli.items():
-        vector = math.ceil(quantization.num_bits(modulus) * dim / 8)
+        vector = quantization.payload_bytes(dim, quantization.num_bits(modulus))
         is_quoted = scheme == 'headroom' and bits == 16
         yield _row(
           scheme,

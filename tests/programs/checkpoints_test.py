@@ -24,6 +24,7 @@ import tree
 
 from tests import factory_conformance
 import tff_autotune_secagg as autotune
+from tff_autotune_secagg.programs import state_folder
 
 setUpModule = factory_conformance.set_up_context
 
@@ -363,12 +364,34 @@ class RefusalTest(parameterized.TestCase):
     asyncio.run(manager.save(weights, 1))
     with self.assertRaisesWithLiteralMatch(
       ValueError,
-      'The checkpoint must have the fields of the process, found others:'
+      'The checkpoint must have the fields of the process, found that it'
+      " lacks 'inner':"
       ' another model or aggregator, or another version of them, has written'
       ' it.',
     ) as caught:
       asyncio.run(autotune.load_latest_state(manager, process))
     self.assertTrue(caught.exception.__suppress_context__)
+
+  def test_another_format_is_named_before_the_fields(self):
+    process = _aggregation()
+    state = copy.deepcopy(process.initialize())
+    settings = state['inner']['settings']
+    wanted = int(settings['state_format'])
+    settings['state_format'] = np.int64(1)
+    del state['inner']['tuner']['rung']
+    folder = self.create_tempdir().full_path
+    asyncio.run(_manager(folder, 'states').save(state, 1))
+    for manager in (
+      _manager(folder, 'states'),
+      state_folder.StateFolder(os.path.join(folder, 'states'), num_kept=1),
+    ):
+      with self.assertRaisesWithLiteralMatch(
+        ValueError,
+        'The checkpoint must have the fields of the process, found'
+        f' `state_format` 1 and not {wanted}: another model or aggregator, or'
+        ' another version of them, has written it.',
+      ):
+        asyncio.run(autotune.load_latest_state(manager, process))
 
   def test_a_checkpoint_of_another_modulus_is_refused_when_loaded(self):
     process = _aggregation()

@@ -37,8 +37,10 @@ _FOREIGN = frozenset(
     'absl.testing',
     'add_debug_measurements',  # `tff.learning`.
     'client_optimizer_fn',
+    'clipping_norm',  # The state of TFF's clipping and zeroing.
     'ensurepip',
     'get_epsilon',  # Accountants of `dp_accounting`.
+    'inner_agg',
     'jax',
     'jaxlib',
     'make',
@@ -47,6 +49,8 @@ _FOREIGN = frozenset(
     'pip',
     'python3',
     'uv',
+    'zeroed_count_agg',
+    'zeroing_norm',
   }
 )
 

@@ -31,8 +31,8 @@ StageBuilder = Tuple[Type[stage.Stage], Mapping[str, Any]]
 class ChainedFactory(tff.aggregators.UnweightedAggregationFactory):
   """Base of the factories that are stages around an inner factory.
 
-  One that is another's inner factory is wired together with it: their stages
-  form one chain.
+  If such a factory is the inner factory of another, both are wired together:
+  their stages form one chain.
   """
 
   def __init__(
@@ -162,7 +162,7 @@ def _wire(chain, inner_process, encoded_types, inner_weight_types):
 
 def _unchain(builders, inner_factory):
   """Returns all stage builders up to the first factory that has no stages."""
-  # One with a `create` of its own is more than its stages.
+  # A factory with its own `create` is more than its stages.
   if getattr(type(inner_factory), 'create', None) is ChainedFactory.create:
     more, inner_factory = inner_factory.unchain()
     return [*builders, *more], inner_factory

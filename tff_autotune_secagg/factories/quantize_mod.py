@@ -19,7 +19,7 @@ class QuantizeModFactory(chain.ChainedFactory):
   At clients:
     Each coordinate is divided by the current bin size, rounded at random to a
     neighbouring integer and reduced to `0 .. modulus - 1`. A client with a
-    coordinate that is not finite sends zeros and is counted. One whose
+    coordinate that is not finite sends zeros and is counted. A client whose
     coordinates are all 0 sends zeros, too: it adds no rounding noise and no
     dither.
   At server:
@@ -34,8 +34,8 @@ class QuantizeModFactory(chain.ChainedFactory):
     `settings`, `seed` (int64 [2]) and `round` for dither, `tuner` (owned by the
     tuner, opaque here; empty for a fixed bin size) and `inner`.
   Measurements:
-    `bin_size` (units of the values, the one of this round; of a calibration
-    round the one before), `calibrating`, `blind`, `zero_sum`,
+    `bin_size` (units of the values; that of this round, or, in a calibration
+    round, that of the round before), `calibrating`, `blind`, `zero_sum`,
     `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root
     mean square of a coordinate of the true sum), `size_forecast` (what the
     tuner took it for) and `size_uncertainty` (standard deviation of the
@@ -50,19 +50,19 @@ class QuantizeModFactory(chain.ChainedFactory):
   Guarantees:
     With `Decoding.CENTRED` and a fixed bin size the result has mean equal to
     the sum and variance at most `num_clients * bin_size**2 / 4` per coordinate,
-    if none of the rounded sum leaves half a period; with dither, where clients
-    share their offsets and equal ones their errors, at most
+    if none of the rounded sum leaves half a period. With dither clients share
+    their offsets, and equal clients their errors: the variance is then at most
     `num_clients**2 * bin_size**2 / 12`. With `Decoding.POSTERIOR_MEAN` the
     expected squared error is at most the squared norm of the sum, if
     coordinates are normal around 0, as after a rotation, and clients do not
-    nearly cancel: the fit takes the sum for one of independent clients.
+    nearly cancel: the fit takes the sum for a sum of independent clients.
   Limits:
     A coordinate outside half a period is off by a multiple of
-    `modulus * bin_size`. One of 2**30 bins or more, or of 2**21 periods, in one
-    client is replaced by a random residue.
+    `modulus * bin_size`. If a client has a coordinate of 2**30 bins or more, or
+    of 2**21 periods, it is replaced by a random residue.
   Secure signals:
     Beside the residues, two counts by `tff.federated_secure_sum`: clients whose
-    update is not 0, and rejected ones.
+    update is not 0, and rejected clients.
 
   Reference:
     Bonawitz et al. (2019, arXiv:1912.00131).
@@ -81,7 +81,7 @@ class QuantizeModFactory(chain.ChainedFactory):
       inner_factory: sums int32 structures modulo the tuner's `modulus`, such as
         `ExactModularSumFactory`.
       tuner: modulus, rounding and decoding, and the bin size of each round:
-        `WrappedNormalTuner`, `FixedBinSize` or one of your own.
+        `WrappedNormalTuner`, `FixedBinSize` or a tuner of your own.
       seed: of the dither; int of 0 .. 2**63 - 1, or None to draw one in every
         `initialize`.
 

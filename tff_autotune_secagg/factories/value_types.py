@@ -103,17 +103,18 @@ def with_leaves(
     specs: of the leaves, in order.
   """
   leaves = [tff.TensorType(s.dtype.as_numpy_dtype, s.shape) for s in specs]
-  if value_type is None or isinstance(value_type, tff.TensorType):
+  if value_type is None:
     (leaf,) = leaves
     return leaf
+  remaining = iter(leaves)
 
-  def build(struct_type):
-    elements = []
-    for name, element in tff.structure.iter_elements(struct_type):
-      is_struct = isinstance(element, tff.StructType)
-      elements.append((name, build(element) if is_struct else leaves.pop(0)))
-    if isinstance(struct_type, tff.StructWithPythonType):
-      return tff.StructWithPythonType(elements, struct_type.python_container)
+  def build(member):
+    if not isinstance(member, tff.StructType):
+      return next(remaining)
+    elements = tff.structure.iter_elements(member)
+    elements = [(name, build(element)) for name, element in elements]
+    if isinstance(member, tff.StructWithPythonType):
+      return tff.StructWithPythonType(elements, member.python_container)
     return tff.StructType(elements)
 
   return build(value_type)

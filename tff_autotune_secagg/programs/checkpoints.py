@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints that fit the process they are loaded for, or are refused.
 
-A checkpoint is data without a description: TFF loads one of another modulus
-without a word, and prints the weights of one of another structure. These
+A checkpoint is data without a description. If its modulus is another, TFF loads
+it without a word; if its structure is another, TFF prints its weights. These
 functions say in one sentence what does not match, and print no values.
 """
 
@@ -22,7 +22,6 @@ from tff_autotune_secagg import _checks
 # How the message begins by which a state manager refuses a state that can be
 # read, but has other fields.
 _OTHER_STRUCTURE = "The two structures don't have the same nested structure."
-
 # What it says of the first two dictionaries that differ.
 _KEYS = re.compile(
   r'keys type=list str=(\[.*?\]), while .* type=list str=(\[.*?\])'
@@ -38,7 +37,7 @@ def check_state(process: Any, state: Any) -> None:
     state: a state of it, such as one that was loaded.
 
   Raises:
-    TypeError: `process` is no process.
+    TypeError: `process` is not a process.
     ValueError: the state has other fields, sizes or dtypes, or comes from an
       aggregator of another modulus, size, rotation, rounding or version.
   """
@@ -50,9 +49,10 @@ async def load_latest_state(
 ) -> Tuple[Any, int]:
   """Loads the newest state of a process that can be read.
 
-  A version that cannot, such as one that a full disk or a power cut left half
-  written, is logged as a warning, and the one before it is loaded. It is left
-  where it is: move it away before that version is saved again.
+  If a version cannot be read, for example because a full disk or a power cut
+  left it half written, a warning is logged and the version before it is loaded.
+  The broken version is left where it is: move it away before that version is
+  saved again.
 
   Args:
     state_manager: where states were saved, such as a
@@ -97,11 +97,11 @@ async def newest_whole(
   for version in versions:
     try:
       return await load(version), version
-    except Exception as error:  # Of many kinds, by which part is broken.
+    except Exception as error:  # Their kind depends on the part that is broken.
       if isinstance(error, OtherFieldsError):
         raise
       if is_other_structure(error):
-        raise _difference(str(error)) from None
+        raise OtherFieldsError(difference_told(str(error))) from None
       reason = str(error).partition('\n')[0]
       warn(
         'The checkpoint of version %d cannot be read and is passed over: %s',
@@ -137,25 +137,21 @@ def is_other_structure(error: Exception) -> bool:
   return str(error).startswith(_OTHER_STRUCTURE)
 
 
-def _difference(message: str) -> ValueError:
-  """Returns what TFF says of two structures, which it shows in full, in short.
+def difference_told(message: str, *paths: Iterable[str]) -> str:
+  """Returns what tells the structures of a refusal apart, without their values.
 
   Args:
-    message: of the error; the structure that is wanted is the first in it.
+    message: the state manager's, which shows both in full: the wanted one, then
+      the one found.
+    *paths: of the leaves of both, if they are known.
   """
   formats = re.findall(r"'state_format'[,:] (\d+)", message)
   if len(formats) == 2 and formats[0] != formats[1]:
-    return ValueError(
-      _checks.refused_state('state_format', formats[1], 'process', formats[0])
-    )
+    return f'found `state_format` {formats[1]} and not {formats[0]}'
   keys = _KEYS.search(message)
-  if not keys:
-    return OtherFieldsError('found others')
-  wanted, others = (set(re.findall("'(.*?)'", k)) for k in keys.groups())
-  return OtherFieldsError(
-    f'found that it lacks {sorted(wanted - others)} and has besides'
-    f' {sorted(others - wanted)}'
-  )
+  if keys and not paths:
+    paths = [re.findall("'(.*?)'", names) for names in keys.groups()]
+  return difference_of_fields(*paths or ((), ())) or 'found others'
 
 
 def _initial_state(process):

@@ -29,8 +29,9 @@ class CohortSource(tff.program.FederatedDataSource):
 
     Args:
       client_data: takes the number of a round, from 1, and returns the data of
-        its clients; the same in every call. How many they are is its affair.
-      federated_type: type of that, such as
+        its clients; the same in every call. It also decides how many clients
+        there are.
+      federated_type: type of these data, such as
         `process.next.type_signature.parameter[1]`.
 
     Raises:

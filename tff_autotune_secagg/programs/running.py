@@ -21,8 +21,8 @@ _Result = TypeVar('_Result')
 class _AsyncContext(tff.framework.AsyncContext):
   """Another context's computations as coroutines, in threads of their own.
 
-  A program writes checkpoints and metrics of one round while the next one runs,
-  so that computing must not hold up the event loop.
+  A program writes checkpoints and metrics of a round while the next round runs,
+  so computing must not hold up the event loop.
   """
 
   def __init__(self, context: tff.framework.SyncContext):
@@ -46,10 +46,11 @@ class _AsyncContext(tff.framework.AsyncContext):
 def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
   """Runs a program of TFF's in the context of the calling thread.
 
-  Computes where `set_local_context` or `set_remote_context` said. On Ctrl-C the
-  program stops in the middle of its round, and what it is writing, checkpoints
-  and metrics, is written first. A second Ctrl-C ends that as well. It stops in
-  the same way when something cannot be written.
+  The context decides where it computes: here, after `set_local_context`, or on
+  workers, after `set_remote_context`. On Ctrl-C the program stops in the middle
+  of its round, but first finishes writing checkpoints and metrics. A second
+  Ctrl-C ends that as well. The program stops in the same way when something
+  cannot be written.
 
   Args:
     program: such as what `tff.learning.programs.train_model(...)` returns.

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of states that stays of use when the newest was half written."""
+"""A folder of states that stays usable if the newest is half written."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PREFIX = 'program_state_'
 class StateFolder(tff.program.FileProgramStateManager):
   """Keeps the newest states, and loads the newest that is whole.
 
-  Nothing that is whole is removed before as many newer ones are there as are
-  to be kept. What cannot be read is renamed when its version is saved again.
+  A whole state is removed only when as many newer states are there as are to be
+  kept. A state that cannot be read is renamed when its version is saved again.
   """
 
   def __init__(self, folder: Union[str, os.PathLike[str]], *, num_kept: int):
@@ -56,11 +56,13 @@ class StateFolder(tff.program.FileProgramStateManager):
     except (TypeError, ValueError) as error:
       if not checkpoints.is_other_structure(error):
         raise
-    difference = checkpoints.difference_of_fields(
+      message = str(error)
+    difference = checkpoints.difference_told(
+      message,
       checkpoints.leaves(structure),
       checkpoints.leaves(tf.saved_model.load(self._path(version))()),
     )
-    raise checkpoints.OtherFieldsError(difference or 'found others')
+    raise checkpoints.OtherFieldsError(difference)
 
   async def load_latest(self, structure: Any) -> tuple[Any, int]:
     """See base class, but for states that cannot be read: they are passed over.
@@ -74,7 +76,7 @@ class StateFolder(tff.program.FileProgramStateManager):
   async def newest_version(self) -> int:
     """Returns the newest version that can be read, 0 if none was saved.
 
-    Passes over others without a word: who loads the state says it.
+    Passes over broken versions without a word: loading the state reports them.
 
     Raises:
       ValueError: states were saved, but none can be read.
@@ -89,8 +91,8 @@ class StateFolder(tff.program.FileProgramStateManager):
   async def save(self, program_state: Any, version: int) -> None:
     """See base class.
 
-    Versions from this one on that are there are those that loading has passed
-    over: they make room and keep their contents.
+    If there are versions from this version on, loading has passed over them.
+    They make room and keep their contents.
     """
     for old in await self.get_versions() or []:
       if old >= version:

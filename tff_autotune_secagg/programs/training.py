@@ -31,9 +31,9 @@ def train_in_folder(
   `folder` gets a row of metrics for each round (`metrics.csv`), after it a
   checkpoint (`states/`, the last five are kept), and in the end the model:
   `tf.saved_model.load(folder + '/model')()` returns its weights as lists of
-  tensors, `trainable` and `non_trainable`. The same call continues what was
-  ended, by Ctrl-C or otherwise, with no row lost or doubled. Computes where
-  `set_local_context` or `set_remote_context` said.
+  tensors, `trainable` and `non_trainable`. The same call continues a training
+  that ended early, by Ctrl-C or otherwise, with no row lost or doubled. The
+  context that `set_local_context` or `set_remote_context` sets computes it.
 
   Args:
     process: such as `tff.learning.algorithms.build_weighted_fed_avg` returns.

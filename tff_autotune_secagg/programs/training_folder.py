@@ -3,9 +3,9 @@
 """What a training keeps in its folder, and in which order it is written.
 
 TFF's `train_model` starts to write the state and the metrics of a round side by
-side, and goes on. Then a kill between the two loses a row, and rounds that are
-quicker than the disk overwrite each other's. Here one thing is written at a
-time: of each round first the row, then the state.
+side, and goes on. Then a kill between the two loses a row, and if rounds are
+quicker than the disk, they overwrite each other's. Here one thing is written at
+a time: first a round's row, then its state.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Reports(tff.program.ReleaseManager):
   async def is_written(self, key: int) -> bool:
     """Returns whether the row of a round is on disk, once that is known.
 
-    To be asked once for each round, by what begins together with its release.
+    Ask once for each round, in a task that begins together with its release.
     """
     await asyncio.sleep(0)  # The release begins right after.
     if key not in self._is_written:
@@ -109,10 +109,10 @@ class Reports(tff.program.ReleaseManager):
     return await asyncio.shield(self._is_written.pop(key))
 
   async def release(self, value: Any, key: int) -> None:
-    """Reports a round; what it raises is what reporting raised.
+    """Reports a round, and raises what reporting raises.
 
-    After a round that could not be reported no other is, though the program may
-    have computed one: a training that continues must begin with the first.
+    If a round cannot be reported, no later round is, even if the program has
+    computed it: a training that continues must begin with the lost round.
     """
     known = asyncio.get_running_loop().create_future()
     self._is_written[key] = known

@@ -70,8 +70,8 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
     TypeError: `max_concurrent_clients` is not an int.
     ValueError: `max_concurrent_clients` is below 1.
     RuntimeError: the installed TFF has no worker, or the process is a forked
-      copy of one that has computed in such a context. A computation raises it
-      if the worker dies under it, and the one after that gets a new worker.
+      copy of a process that has computed in such a context. A computation
+      raises it if its worker dies; the next computation gets a new worker.
   """
   _check_process()
   _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
@@ -91,11 +91,11 @@ def set_remote_context(
   """Makes secure sums run on several machines, without cryptography.
 
   Splits the clients of a round evenly over the workers, in the order in which
-  they are passed. Each worker computes its clients and their partial sum; the
-  first one adds up the partial sums, in that order. Results have the types that
-  they have on one machine. `python -m tff_autotune_secagg.worker --port=8000`
-  starts a worker. Neither side proves who it is and nothing is encrypted: a
-  worker runs whatever it is sent, so use a network that you trust.
+  they are passed. Each worker computes its clients and their partial sum. The
+  first worker adds up the partial sums, in that order. Results have the types
+  that they have on one machine. `python -m tff_autotune_secagg.worker
+  --port=8000` starts a worker. Neither side proves who it is and nothing is
+  encrypted: a worker runs whatever it is sent, so use a network that you trust.
 
   A worker that is lost during a round is waited for, and after
   `timeout_seconds` its clients are computed again by the other workers, with a

@@ -12,7 +12,7 @@ from typing import Any
 
 from absl import logging
 
-# Of a modulus that somebody may have meant in bits, up to 32.
+# Moduli up to 32 may have been meant in bits.
 _MAX_SUSPECT_BITS = 5
 
 
@@ -24,11 +24,11 @@ class RoundWarnings:
     self._told = set()
 
   def look_at(self, result: Any) -> None:
-    """Warns if `result` is a round's output that says so.
+    """Warns if `result` is the output of a round that lost its sum.
 
     Args:
-      result: of any computation. The outputs of aggregation and learning
-        processes are looked into, others have nothing to say.
+      result: of any computation. This looks into the outputs of aggregation and
+        learning processes; others have nothing to say.
     """
     for name in ('measurements', 'metrics'):
       output = getattr(result, name, None)

@@ -83,16 +83,16 @@ def command(
 def answers_within(channel: grpc.Channel, seconds: float) -> bool:
   """Whether a gRPC server answers on `channel`, waited for at most `seconds`.
 
-  gRPC's own future for that makes a thread look at the channel up to 0.2 s
-  later. If the channel is closed by then, the thread prints a traceback. A call
-  leaves nothing behind.
+  gRPC has a future for this, but it makes a thread look at the channel up to
+  0.2 s later. If the channel is closed by then, the thread prints a traceback.
+  A call leaves nothing behind.
 
   Args:
     channel: connects to the server, and need not be connected yet.
     seconds: how long to wait.
   """
   try:
-    # No server knows this method, and to say so is an answer.
+    # No server knows this method, but saying so is an answer, too.
     channel.unary_unary('/tff_autotune_secagg/AreYouThere')(
       b'', timeout=seconds, wait_for_ready=True
     )
@@ -105,9 +105,9 @@ def answers_within(channel: grpc.Channel, seconds: float) -> bool:
 def check_port(port: int) -> None:
   """Checks that a worker can have a port to itself.
 
-  The worker itself ends without a word if it can not listen, and gRPC listens
-  with `SO_REUSEPORT`, so that it shares the port of another worker, whose
-  connections then go to either.
+  If the worker cannot listen, it ends without a word. And gRPC listens with
+  `SO_REUSEPORT`: two workers can share a port, and connections then go to
+  either.
 
   Args:
     port: TCP port.
@@ -249,8 +249,8 @@ class WorkerProcess:
     """Ends the worker and returns when it is gone. Harmless if repeated."""
     if os.getpid() != self._owner_pid:
       return  # A forked copy of Python exits; the worker is not its own.
-    # Killed and not asked: it holds nothing worth saving, and asked with
-    # SIGINT or SIGTERM it first finishes what it computes.
+    # Kill the worker at once. It holds nothing worth saving, and after SIGINT
+    # or SIGTERM it would first finish what it computes.
     self._process.kill()
     try:
       self._process.wait(timeout=_END_TIMEOUT_SECONDS)

@@ -14,7 +14,7 @@ OWNER = 'distributed_dp_aggregator'
 
 # Those of `tff.learning.ddp_secure_aggregator`: first clip norm, share of
 # clients within it, and step of its logarithm.
-_FIRST_CLIP_NORM = 0.1
+FIRST_CLIP_NORM = 0.1
 _TARGET_SHARE = 0.5
 _LEARNING_RATE = 0.2
 
@@ -52,7 +52,7 @@ class ClipStage(stage.Stage):
     (spec,) = specs
     dim = spec.shape[0] + int(self._adapts)
     self.out_specs = [tf.TensorSpec([dim], spec.dtype)]
-    self._first = _FIRST_CLIP_NORM if self._adapts else l2_norm_clip
+    self._first = FIRST_CLIP_NORM if self._adapts else l2_norm_clip
     self._budget = dict(
       noise_multiplier=noise_multiplier, count_stddev=count_stddev
     )
@@ -90,8 +90,8 @@ class ClipStage(stage.Stage):
   def decode(self, leaves, signals, state):
     """Multiplies by the clip norm, and adapts it.
 
-    It stays where the mean is 0 in every coordinate, as that of a refused round
-    is and that of a noised one is not.
+    It stays if the mean is 0 in every coordinate. The mean of a refused round
+    is, and the mean of a noised round is not.
     """
     del signals  # None.
     (mean,) = leaves
@@ -118,7 +118,7 @@ class ClipStage(stage.Stage):
     return [mean * tf.cast(norm, mean.dtype)], next_state, measurements
 
   def _noise_multiplier(self):
-    """Returns that of the update, z or z_u."""
+    """Returns the noise multiplier of the update, z or z_u."""
     if self._adapts:
       return clip_bit.update_noise_multiplier(**self._budget)
     return self._budget['noise_multiplier']

@@ -10,7 +10,7 @@ from tff_autotune_secagg.stages import stage
 
 
 class FlattenStage(stage.Stage):
-  """Makes a vector of all leaves, in order; float64 if one of them is."""
+  """Makes a vector of all leaves, in order; float64 if any leaf is."""
 
   keeps_structure = False
 

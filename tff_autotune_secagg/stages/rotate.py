@@ -19,7 +19,7 @@ MIN_DIM = 1024
 
 
 def width(dim: int, min_dim: int = MIN_DIM) -> int:
-  """Returns the coordinates of a rotated vector that had `dim`; 0 has none."""
+  """Returns how many coordinates a rotation makes of `dim`; 0 of 0."""
   return hadamard.padded_dim(max(dim, min_dim)) if dim else 0
 
 

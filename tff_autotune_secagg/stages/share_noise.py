@@ -49,7 +49,7 @@ class ShareNoiseStage(stage.Stage):
     Args:
       specs: of one rotated vector.
       noise_multiplier: z, of noise over `max_norm`.
-      min_clients: n, the fewest whose noise a released sum holds.
+      min_clients: n, the fewest clients whose noise a released sum holds.
       max_norm: largest norm of a vector, in its own units.
       modulus: k, of the residues.
       client_seed_fn: as in `distributed_dp_aggregator`.
@@ -96,7 +96,7 @@ class ShareNoiseStage(stage.Stage):
     return [residues], collections.OrderedDict(num_clients=tf.constant(1))
 
   def _client_seed(self):
-    """Returns a seed of 128 bits; one of int32 would be half as long."""
+    """Returns a seed of 128 bits; an int32 seed would be half as long."""
     seed = tf.convert_to_tensor(self._client_seed_fn())
     if seed.dtype != tf.int64 or seed.shape != [2]:
       raise _checks.type_error(

@@ -49,12 +49,13 @@ class Stage(abc.ABC):
   out_modulus: Optional[int] = None
   # Largest value of each signal of a client, by name.
   signal_limits: Mapping[str, int] = collections.OrderedDict()
-  # What a state must have been written with, by name: it is refused by the name
-  # of `owner` if not. What others follow from comes first.
+  # The settings, by name, that a state must have been written with. A state
+  # with other settings is refused in the name of `owner`. A setting from which
+  # others follow comes first.
   settings: Mapping[str, Union[int, float]] = collections.OrderedDict()
   owner = ''
-  # What the state and the measurements call those of the stages behind, which
-  # then come first. None: `inner`, the last, if the stage has some of its own.
+  # The name of what the stages behind have, in state and measurements; it comes
+  # first. None: `inner`, which comes last, if the stage has some of its own.
   level: Optional[str] = None
   # Whether measurements of the stages behind stand beside the stage's own.
   measures_on_one_level = False
@@ -114,13 +115,11 @@ def unnest_state(
   """Returns the arguments of `nest_state`, settings after a check.
 
   Raises:
-    tf.errors.InvalidArgumentError: when run, if a setting is another one.
+    tf.errors.InvalidArgumentError: when run, if a setting differs.
   """
-  settings = collections.OrderedDict()
-  if made.settings:
-    settings = state_guard.assert_settings(
-      state['settings'], made.settings, made.owner
-    )
+  settings = state_guard.assert_settings(
+    state['settings'] if made.settings else {}, made.settings, made.owner
+  )
   names = made.initial_state()
   own = collections.OrderedDict((name, state[name]) for name in names)
   if made.level or settings or own:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings that a factory writes into its state and checks in every round.
 
-A checkpoint of another modulus or size has the same types as the right one, so
-that nothing but its content can tell. The settings are that content.
+A checkpoint of another modulus or size has the same types as the right
+checkpoint. Only its content can tell the two apart: the settings.
 """
 
 import collections
@@ -31,7 +31,7 @@ def assert_settings(
   settings: Mapping[str, Union[int, float]],
   owner: str,
 ) -> collections.OrderedDict:
-  """Returns settings found in a state, after checking that they are these.
+  """Returns settings found in a state, once they are known to be `settings`.
 
   Args:
     state: what `as_state` wrote when the state was initialized.
@@ -42,12 +42,12 @@ def assert_settings(
     Tensors equal to `state`.
 
   Raises:
-    tf.errors.InvalidArgumentError: when run, if one differs. The contexts of
-      `simulation` turn it into a ValueError.
+    tf.errors.InvalidArgumentError: when run, if a setting differs. The contexts
+      of `simulation` turn it into a ValueError.
   """
   found = collections.OrderedDict()
   for name, value in settings.items():
-    # In order: the first that differs is the one to hear of.
+    # In order: the error names the first setting that differs.
     with tf.control_dependencies(list(found.values())):
       is_wanted = tf.equal(state[name], _as_scalar(value))
       checks = refuse_unless(is_wanted, name, state[name], owner, value)

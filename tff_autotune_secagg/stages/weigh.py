@@ -22,9 +22,9 @@ _UNIT = MAX_WEIGHT = 2.0**40
 class WeighStage(stage.Stage):
   """Turns the sum behind it into a mean.
 
-  Signals:
+  Secure signals:
     `whole` and `fraction`, the weight, and `rejected`. A client is rejected,
-    and sends zeros but for the last, if its weight is negative, not finite,
+    and sends zeros beside `rejected`, if its weight is negative, not finite,
     above `MAX_WEIGHT` or between 0 and 2**-40, or if the squares of a leaf's
     products do not have a finite sum.
   """
@@ -39,8 +39,8 @@ class WeighStage(stage.Stage):
 
     Args:
       specs: of a client's value.
-      is_weighted: whether `encode` finds the weight as one more leaf, the last,
-        a scalar of any float or integer dtype; if not, all weights are 1.
+      is_weighted: whether the last leaf of `encode` is the weight, a scalar of
+        any float or integer dtype; if not, all weights are 1.
     """
     super().__init__(specs)
     self.out_specs = [
@@ -56,7 +56,8 @@ class WeighStage(stage.Stage):
     if self._is_weighted:
       *leaves, weight = leaves
       weight = tf.cast(weight, tf.float64)
-      # A weight below a unit would be summed as 0, and its client's value not.
+      # A weight below a unit would be summed as 0, but its client's value would
+      # count.
       is_known = tf.logical_or(tf.equal(weight, 0.0), weight >= 1.0 / _UNIT)
       is_valid = tf.logical_and(is_known, weight <= MAX_WEIGHT)
       weight = tf.where(is_valid, weight, 0.0)
@@ -65,8 +66,8 @@ class WeighStage(stage.Stage):
     ]
     if self._is_weighted:
       products = [p * tf.cast(weight, p.dtype) for p in products]
-    # 0 times infinity is NaN, so that the value needs no look of its own. The
-    # norm bounds the coordinates of every rotation: what passes here passes it.
+    # 0 times infinity is NaN, so the value needs no check of its own. The norm
+    # bounds the coordinates of every rotation, so none of them can overflow.
     # The sum of squares is twice what TensorFlow computes in one pass.
     finite = [tf.math.is_finite(2.0 * tf.nn.l2_loss(p)) for p in products]
     is_valid = tf.reduce_all(finite + [is_valid])

@@ -22,8 +22,8 @@ class WireStage(stage.Stage):
     Args:
       specs: of a client's integer leaves.
       modulus: Python int.
-      in_modulus: that of the residues that come in; None if they are any
-        integers.
+      in_modulus: of the residues that come in; None if any integers may come
+        in.
 
     Raises:
       ValueError: residues of another modulus come in: their sum would be lost.

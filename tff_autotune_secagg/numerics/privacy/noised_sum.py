@@ -13,12 +13,13 @@ import math
 
 import tensorflow as tf
 
+from tff_autotune_secagg import _checks
 from tff_autotune_secagg.numerics.privacy import discrete_gaussian
 from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.numerics.reading import wrapped_normal
 
 # Reported where a sum looks uniform; no modulus is larger.
-_MAX_MODULUS = 2**30
+_MAX_MODULUS = 2**_checks.MAX_BITS
 
 
 def measure(

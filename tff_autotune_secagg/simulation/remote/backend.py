@@ -32,8 +32,7 @@ _REMOTE_CHANNEL_OPTIONS = worker_process.MESSAGE_OPTIONS + (
   ('grpc.keepalive_timeout_ms', 20_000),
 )
 
-# How long a worker known to be lost may hold up a round before it is passed
-# over again.
+# How long a lost worker may hold up a round before it is passed over again.
 _PROBE_SECONDS = 0.2
 
 # As many computations as TFF's contexts keep.
@@ -77,7 +76,7 @@ class _RemoteWorker:
 
 
 class _SplitContext(tff.framework.SyncContext):
-  """Splits clients over workers, adds up the workers' sums, goes on with those.
+  """Splits clients over workers, adds up their sums, goes on with the total.
 
   TFF's `MergeableCompExecutionContext` does the same with the same three parts
   of a computation, but adds partial sums and lists clients' results in the
@@ -141,7 +140,7 @@ class _SplitContext(tff.framework.SyncContext):
         raise worker_context.closed_error() from None
       raise
     finally:
-      # Those not begun, after an error or Ctrl-C.
+      # After an error or Ctrl-C, calls that have not begun.
       for future in running:
         future.cancel()
 

@@ -28,8 +28,8 @@ class WorkerContext:
   """Runs computations on one worker, in a thread of its own.
 
   TFF's gRPC calls block the event loop they run in, and TFF's own context for
-  several workers runs them all in one loop, where they take turns: of two
-  workers never were both busy.
+  several workers runs them all in one loop, where they take turns: two workers
+  were never busy at the same time.
 
   Attributes:
     executors: on the worker, closed with this context.
@@ -53,7 +53,7 @@ class WorkerContext:
       transform_result=tff.tensorflow.transform_result,
     )
     self._loop = asyncio.new_event_loop()
-    self._lock = threading.Lock()  # Of what is started and of the end.
+    self._lock = threading.Lock()  # Between starting something and the end.
     self.is_closed = False
     self._turn: Optional[asyncio.Lock] = None  # Made in the loop that uses it.
     # A daemon, so that Ctrl-C need not wait for a remote computation.
@@ -82,8 +82,8 @@ class WorkerContext:
   async def _invoke_in_turn(self, comp: Any, arg: Any) -> Any:
     if self._turn is None:
       self._turn = asyncio.Lock()
-    # Without turns, the worker would be sent the clients of several calls
-    # before it has finished one, which is what several calls are to prevent.
+    # Several calls bound the worker's memory. Without turns, it would be sent
+    # the clients of the next call before it has finished with these.
     async with self._turn:
       return await self._context.invoke(comp, arg)
 
@@ -98,6 +98,6 @@ class WorkerContext:
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
       task.cancel()
-    # Who waits for them learns of their end before the loop stops.
+    # Whoever waits for them learns of their end before the loop stops.
     await asyncio.gather(*tasks, return_exceptions=True)
     self._loop.call_soon(self._loop.stop)
