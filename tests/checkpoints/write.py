@@ -5,7 +5,7 @@
 Run it in the commit that changes the format of a state, and commit what it
 writes beside the others:
 
-  python -m tests.checkpoints.write tests/checkpoints/format_2
+  python -m tests.checkpoints.write tests/checkpoints/format_3
 """
 
 import asyncio
