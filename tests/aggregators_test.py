@@ -156,8 +156,9 @@ class AutotunedSecureSumTest(parameterized.TestCase):
 class SecureAggregatorTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('default', {}),
-    ('unweighted', dict(weighted=False, clipping=True)),
-    ('bare', dict(weighted=False, zeroing=False)),
+    ('zeroing', dict(clipping=False)),
+    ('unweighted', dict(weighted=False)),
+    ('bare', dict(weighted=False, zeroing=False, clipping=False)),
   )
   def test_contains_no_unsecure_aggregation(self, options):
     factory = aggregators.autotuned_secure_aggregator(**options)
@@ -174,11 +175,11 @@ class SecureAggregatorTest(parameterized.TestCase):
     )
     process = factory.create(value_type, *([_FLOAT] if is_weighted else []))
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
-    if is_weighted:
+    if options == dict(clipping=False):
       self._check_weighted_rounds(process)
 
   def _check_weighted_rounds(self, process):
-    """Zeroing replaces an infinite client, the mean rejects a NaN one."""
+    """A client that is not finite is rejected, with its weight."""
     bfloat16 = factory_conformance.BFLOAT16
     values = [
       [1.0, bfloat16(2.0), 3.0],
@@ -201,10 +202,18 @@ class SecureAggregatorTest(parameterized.TestCase):
     output = process.next(state, values, [0.0] * 3)
     self.assertEqual([float(leaf) for leaf in output.result], [0.0] * 3)
     self.assertEqual(_tuner_state(output.state)['bin_size'], bin_size)
-    values[2][0] = np.inf
-    output = process.next(state, values, weights)
-    self.assertEqual(output.measurements['zeroed_count'], 1)
-    self.assertEqual(output.measurements['zeroing']['rejected_clients'], 0)
+    for broken in (np.inf, -np.inf):
+      values[2][0] = np.float16(broken)
+      output = process.next(state, values, weights)
+      found = output.measurements
+      self.assertEqual(found['zeroed_count'], 0)
+      self.assertEqual(found['zeroing']['rejected_clients'], 1)
+      self.assertEqual(found['zeroing']['weight_sum'], 400.0)
+    # One that is only large is zeroed and keeps its weight, as in TFF.
+    values[2] = [0.0, bfloat16(1e30), 0.0]
+    found = process.next(state, values, weights).measurements
+    self.assertEqual(found['zeroed_count'], 1)
+    self.assertEqual(found['zeroing']['weight_sum'], 450.0)
 
 
 class NestingTest(absltest.TestCase):

@@ -23,18 +23,27 @@ setUpModule = factory_conformance.set_up_context
 
 _FOLDER = pathlib.Path(__file__).parent / 'checkpoints'
 
+_OTHER_FORMAT = (
+  r'^The checkpoint must have the fields of the process, found `state_format` 2'
+  r' and not 3: '
+)
+
 # What the refusal says, maybe of each process; None for checkpoints that
 # continue.
 _FORMATS = {
-  'num_repeats': (
-    r'^The checkpoint must have the fields of the process, found that it has'
-    r" besides 'num_repeats': "
-  ),
   # The private aggregation has no forecast, and a format of its own.
+  'num_repeats': {
+    'private_aggregation': (
+      r'^The checkpoint must have the fields of the process, found that it has'
+      r" besides 'num_repeats': "
+    ),
+    'aggregation': _OTHER_FORMAT,
+    'training': _OTHER_FORMAT,
+  },
   'format_2': {
     'private_aggregation': None,
-    'aggregation': r'^The state was written with `state_format` 2, ',
-    'training': r'^The state was written with `state_format` 2, ',
+    'aggregation': _OTHER_FORMAT,
+    'training': _OTHER_FORMAT,
   },
   'format_3': None,
 }

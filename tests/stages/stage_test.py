@@ -17,6 +17,7 @@ from tff_autotune_secagg import stages
 from tff_autotune_secagg.numerics.tuning import tuners
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import flatten
+from tff_autotune_secagg.stages import mark_broken
 from tff_autotune_secagg.stages import quantize
 from tff_autotune_secagg.stages import rotate
 from tff_autotune_secagg.stages import share_noise
@@ -51,6 +52,7 @@ _STAGES = (
     dict(tuner=tuners.FixedBinSize(bin_size=0.5, modulus=2**12), seed=1),
     _FLOATS,
   ),
+  ('mark_broken', mark_broken.MarkBrokenStage, {}, _FLOATS),
   ('weigh', weigh.WeighStage, dict(is_weighted=False), _FLOATS),
   ('wire', wire.WireStage, dict(modulus=1000, in_modulus=None), _INTEGERS),
   (
