@@ -255,6 +255,7 @@ class LookupTest(parameterized.TestCase):
     self, rounding, decoding, modulus, size_uncertainty
   ):
     num_clients = 10.0
+    criterion = _POSTERIOR if decoding is _UNBIASED else decoding
     nodes = operating_point.normal_nodes(size_uncertainty)
     best = _best(rounding, decoding)(
       _float64(num_clients), _float64(modulus), *nodes
@@ -268,7 +269,7 @@ class LookupTest(parameterized.TestCase):
     expected = np.zeros(log_bins.shape)
     for log_size, weight in zip(*(part.numpy() for part in nodes)):
       # The error of a bin of b at a size of s is that of b / s at a size of 1.
-      errors = _errors(rounding, decoding)(
+      errors = _errors(rounding, criterion)(
         _float64(log_bins - log_size), _float64(num_clients), _float64(modulus)
       )
       expected += weight * np.minimum(errors, 1.0)

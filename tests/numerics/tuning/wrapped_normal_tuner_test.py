@@ -288,6 +288,7 @@ class RuleTest(parameterized.TestCase):
     tuner = wrapped_normal_tuner.WrappedNormalTuner(
       modulus=modulus, rounding=rounding, decoding=decoding
     )
+    criterion = _POSTERIOR if decoding is _UNBIASED else decoding
     # Twice as large a sum wants twice the bin.
     for size in (1.0, 2.0):
       after = _next_state(
@@ -306,7 +307,7 @@ class RuleTest(parameterized.TestCase):
           sizes=np.exp(predicted.log_sizes),
           weights=predicted.weights.numpy(),
           is_dither=rounding is _DITHER,
-          decoding=decoding.value,
+          decoding=criterion.value,
         )
 
       guess = math.log(size * 8 / modulus)
@@ -400,7 +401,8 @@ class BestBinSizeTest(parameterized.TestCase):
       predicted, _float64(10.0)
     )
 
-    def nmse(log_ratio):
+    def nmse(log_ratio, decoding=_POSTERIOR):
+      # The best bin has the least error of the posterior mean, in both modes.
       return reference.nmse(log_ratio, modulus, decoding=decoding.value)
 
     nodes = predicted.log_sizes.numpy()
@@ -412,6 +414,9 @@ class BestBinSizeTest(parameterized.TestCase):
     # A factor: tables are interpolated. An error of a round that costs nothing
     # is of no interest.
     self.assertLess(mine, 1.01 * expected.min() + 1e-9)
+    # What is expected is the error of what is decoded.
+    mine = nmse(math.log(float(found)) - nodes, decoding)
+    mine = float(mine @ predicted.weights.numpy())
     np.testing.assert_allclose(float(error), mine, rtol=0.02, atol=1e-9)
 
   def test_a_narrow_forecast_gives_the_bin_of_before(self):
