@@ -38,7 +38,7 @@ class PlanTest(parameterized.TestCase):
         k,
         None,
         rounding,
-        modes.Decoding.POSTERIOR_MEAN,
+        modes.Decoding.UNBIASED,
       )
       return error <= target and not any(bool(x) for x in problems)
 

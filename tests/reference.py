@@ -42,15 +42,20 @@ def posterior_mean(x, stddev: float):
 
 
 def decoding_error(
-  sums, modulus: int, bin_size: float, rounding_variance: float
+  sums,
+  modulus: int,
+  bin_size: float,
+  rounding_variance: float,
+  decoding: str = 'unbiased',
 ):
-  """Mean squared error of the posterior mean of the given sums.
+  """Mean squared error of the given sums after decoding.
 
   Args:
     sums: true sums, of which mean is 0 and the standard deviation is known.
     modulus: residues of the sum.
     bin_size: units of the sums.
     rounding_variance: of the sum, bins^2; taken as normal.
+    decoding: 'unbiased' or 'posterior_mean'.
 
   Returns:
     Expectation over the rounding, and standard deviation.
@@ -63,7 +68,9 @@ def decoding_error(
   received = np.asarray(sums)[:, np.newaxis] / period + noise / period * nodes
   received -= np.round(received)
   decoded = posterior_mean(received, observed / period) * period
-  decoded *= variance / observed**2
+  share = variance / observed**2
+  wrap = wrapped_error(period / 2 / observed, False)
+  decoded *= decoding_gain(wrap, share, decoding)
   squares = np.square(decoded - np.asarray(sums)[:, np.newaxis])
   weights /= np.sum(weights)
   means = squares @ weights
@@ -131,13 +138,67 @@ def _log_wrapped_error(is_centred: bool):
   return interpolate.CubicSpline(half_periods, np.log(errors))
 
 
+def decoding_gain(wrap, sure_share, decoding: str):
+  """What the mean is multiplied by.
+
+  Args:
+    wrap: `wrapped_error` of the mean, A.
+    sure_share: the share of the observed variance that must be signal.
+    decoding: 'unbiased' or 'posterior_mean'.
+  """
+  if decoding == 'posterior_mean':
+    return sure_share
+  return np.minimum(1 / np.maximum(1 - wrap, 1e-12), 2 * sure_share)
+
+
+def error_of_gain(gain, wrap, noise_share):
+  """NMSE of a multiple of the mean m of u, of variance 1, given u mod W.
+
+  As E z m = (1 - A) S^2 and E m^2 = 1 - A, the error is least for the gain S^2,
+  where it is 1 - (1 - A) S^2, and grows with the square of the distance to it.
+  """
+  signal = 1 - noise_share
+  least = noise_share + wrap * signal
+  return least + (1 - wrap) * (gain - signal) ** 2 / signal
+
+
+def decoded_error(
+  half_period: float, noise_share: float, gain: float, is_centred: bool = False
+):
+  """NMSE of gain times a decoding, and the share of the sum it lets through.
+
+  By quadrature over u, normal of variance 1, of which z, normal of variance
+  1 - f, is the signal: E[z | u] = (1 - f) u.
+
+  Args:
+    half_period: W / 2.
+    noise_share: f.
+    gain: what the decoded number is multiplied by.
+    is_centred: whether u is decoded to the nearest to 0, not to its mean.
+  """
+  nodes, weights = _gauss_legendre(400)
+  x = half_period * nodes
+  last = math.ceil(15 / half_period) + 1
+  u = x[:, np.newaxis] + 2 * half_period * np.arange(-last, last + 1)
+  density = np.exp(-0.5 * u**2) / math.sqrt(2 * math.pi)
+  decoded = x if is_centred else (u * density).sum(1) / density.sum(1)
+  decoded = gain * decoded[:, np.newaxis]
+  signal = (1 - noise_share) * u
+  weights = half_period * weights
+  error = weights @ np.sum((decoded - signal) ** 2 * density, axis=1)
+  through = weights @ np.sum(decoded * signal * density, axis=1)
+  # And the variance of z around E[z | u].
+  error += noise_share * (1 - noise_share)
+  return float(error) / (1 - noise_share), float(through) / (1 - noise_share)
+
+
 # ln of half a period over the true size.
 _LOG_REACH = np.linspace(-3.0, 18.0, 421)
 
 
 @functools.lru_cache(maxsize=None)
-def _oracle_errors(modulus, num_clients):
-  """NMSE for `_LOG_REACH` by the slow references, posterior mean."""
+def _oracle_errors(modulus, num_clients, decoding):
+  """NMSE for `_LOG_REACH` by the slow references."""
   errors = []
   for reach in np.exp(_LOG_REACH):
     b = 2 * reach / modulus
@@ -150,14 +211,28 @@ def _oracle_errors(modulus, num_clients):
     wrap = 1.0 if half_period < 0.1 else 0.0
     if 0.1 <= half_period < 9.0:
       wrap = wrapped_error(half_period, False)
-    errors.append((noise + wrap) / (1 + noise))
+    sure = _sure_share(noise, num_clients, b)
+    gain = decoding_gain(wrap, sure, decoding)
+    errors.append(error_of_gain(gain, wrap, noise / (1 + noise)))
   return np.array(errors)
 
 
-def posterior_nmse(log_ratio, modulus, num_clients=10):
-  """NMSE of posterior-mean decoding at ln(bin size / size of the sum)."""
+def _sure_share(noise, num_clients, bin_size):
+  """The share of signal if rounding had all the variance it can have, 1/6.
+
+  Of a sum of variance 1. What one client rounds away follows from its size.
+  """
+  observed = 1 + noise
+  if num_clients > 1:
+    noise = num_clients * bin_size**2 / 6
+  return max(1 - noise / observed, 0.0)
+
+
+def nmse(log_ratio, modulus, num_clients=10, decoding='unbiased'):
+  """NMSE at ln(bin size / size of the sum), stochastic rounding."""
   reach = log_ratio + math.log(modulus / 2)
-  return np.interp(reach, _LOG_REACH, _oracle_errors(modulus, num_clients))
+  errors = _oracle_errors(modulus, num_clients, decoding)
+  return np.interp(reach, _LOG_REACH, errors)
 
 
 def expected_error(
@@ -168,7 +243,7 @@ def expected_error(
   sizes: np.ndarray,
   weights: np.ndarray,
   is_dither: bool,
-  is_centred: bool,
+  decoding: str,
 ) -> float:
   """Expected NMSE of a coordinate of a sum that has one of some sizes.
 
@@ -179,7 +254,7 @@ def expected_error(
     sizes: standard deviations of the sum's coordinates, units of the values.
     weights: their probabilities.
     is_dither: else stochastic rounding.
-    is_centred: else the posterior mean.
+    decoding: 'unbiased', 'posterior_mean' or 'centred'.
 
   Returns:
     The mean, in which no size counts more than a round that is lost, 1.
@@ -199,12 +274,17 @@ def expected_error(
     half_period = modulus * bin_size / size / 2 / math.sqrt(observed)
     # Where the spline ends: all is lost below it, and e^-72 of it above.
     half_period = min(max(half_period, 0.3), 12.0)
-    wrapped = observed * math.exp(_log_wrapped_error(is_centred)(half_period))
-    if not is_centred:
-      # Of what is known of signal and noise together, this part is signal.
-      wrapped /= observed**2
-      noise /= observed
-    expected += weight * min(noise + wrapped, 1.0)
+    is_centred = decoding == 'centred'
+    wrap = math.exp(_log_wrapped_error(is_centred)(half_period))
+    if is_centred:
+      error = noise + observed * wrap
+    else:
+      sure = 1 / observed
+      if not is_dither:
+        sure = _sure_share(noise, num_clients, bin_size / size)
+      gain = decoding_gain(wrap, sure, decoding)
+      error = error_of_gain(gain, wrap, noise / observed)
+    expected += weight * min(error, 1.0)
   return expected
 
 

@@ -7,19 +7,19 @@ import functools
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics.rounding import modes
-from tff_autotune_secagg.numerics.tuning import bin_size
+from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
 
 @functools.lru_cache(maxsize=None)
 def best_bin_size(
   modulus: int,
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
-  decoding: modes.Decoding = modes.Decoding.POSTERIOR_MEAN,
+  decoding: modes.Decoding = modes.Decoding.UNBIASED,
 ):
-  """`bin_size.best_bin_size` of a forecast and a number of clients."""
+  """`best_bin_size` of a forecast and a number of clients."""
   return tf.function(
     functools.partial(
-      bin_size.best_bin_size,
+      wrapped_normal_tuner.best_bin_size,
       modulus=modulus,
       rounding=rounding,
       decoding=decoding,

@@ -13,11 +13,13 @@ import tensorflow as tf
 from tests import fits
 from tff_autotune_secagg import modulus_planning
 from tff_autotune_secagg.numerics import measurements
+from tff_autotune_secagg.numerics.reading import decoding
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.tuning import operating_point
 from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
+_UNBIASED = modes.Decoding.UNBIASED
 _POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 _CENTRED = modes.Decoding.CENTRED
 
@@ -26,18 +28,27 @@ def _finished(
   fitted,
   bin_sizes=1.0,
   modulus=256,
-  decoding=_POSTERIOR,
+  mode=_UNBIASED,
   contributing=10,
   num_coordinates=1000,
 ):
   tuner = wrapped_normal_tuner.WrappedNormalTuner(
-    modulus=modulus, decoding=decoding
+    modulus=modulus, decoding=mode
+  )
+  bin_sizes = tf.constant(np.broadcast_to(bin_sizes, [16]), tf.float64)
+  decoder = decoding.Decoder(
+    fitted,
+    bin_sizes,
+    modulus=modulus,
+    decoding=mode,
+    centres_lost_rounds=tuner.centres_lost_rounds,
   )
   return measurements.FinishedRound(
     tuner=tuner,
     tuner_state=tuner.initial_state(),
-    bin_sizes=tf.constant(np.broadcast_to(bin_sizes, [16]), tf.float64),
+    bin_sizes=bin_sizes,
     fitted=fitted,
+    predicted_nmse=decoder.nmse,
     contributing=tf.constant(contributing),
     rejected=tf.constant(2),
     num_coordinates=num_coordinates,
@@ -58,38 +69,37 @@ class ReportTest(parameterized.TestCase):
     )
     self.assertEqual(float(blind), 1.0)
 
-  def test_a_calibration_is_decoded_to_the_posterior_mean_and_so_is_its_error(
-    self,
-  ):
+  def test_a_calibration_is_decoded_as_unbiased_and_so_is_its_error(self):
     ladder = 8.0 ** np.arange(-8, 8)
-    errors = [
+    unbiased, posterior, centred = (
       float(
         measurements.round_nmse(
-          _finished(fits.fitted(1.0, 2.0), ladder, decoding=decoding)
+          _finished(fits.fitted(1.0, 1.3), ladder, mode=mode)
         )
       )
-      for decoding in (_POSTERIOR, _CENTRED)
-    ]
-    self.assertEqual(errors[0], errors[1])
-    self.assertLess(errors[0], 1.0)
+      for mode in (_UNBIASED, _POSTERIOR, _CENTRED)
+    )
+    self.assertEqual(unbiased, centred)
+    self.assertLess(posterior, unbiased)
+    self.assertLess(unbiased, 1.0)
 
-  @parameterized.parameters(_POSTERIOR, _CENTRED)
-  def test_round_error_is_the_planners_at_the_planned_bin(self, decoding):
+  @parameterized.parameters(*modes.Decoding)
+  def test_round_error_is_the_planners_at_the_planned_bin(self, mode):
     best = operating_point.best_operating_point(
       tf.constant(10.0, tf.float64),
       256,
       modes.Rounding.STOCHASTIC,
-      decoding,
+      mode,
       *operating_point.normal_nodes(0.0),
     )
     size = float(best.bin_per_stddev)
     observed = math.sqrt(1.0 + 10 / 6 * size**2)
     found = measurements.round_nmse(
-      _finished(fits.fitted(1.0, observed), size, decoding=decoding)
+      _finished(fits.fitted(1.0, observed), size, mode=mode)
     )
     # Of a finished round the size is known.
     expected = modulus_planning.predicted_nmse(
-      num_clients=10, modulus=256, decoding=decoding, size_uncertainty=0.0
+      num_clients=10, modulus=256, decoding=mode, size_uncertainty=0.0
     )
     np.testing.assert_allclose(float(found), expected, rtol=1e-3)
 
@@ -99,11 +109,11 @@ class ReportTest(parameterized.TestCase):
       (fits.fitted(0.0, is_zero=True), 1.0),  # Whatever it was, it is lost.
       (fits.fitted(0.0, 2.0), 1.0),  # Residues that rounding alone explains.
     ):
-      for decoding in (_POSTERIOR, _CENTRED):
-        found = measurements.round_nmse(_finished(fitted, decoding=decoding))
+      for mode in modes.Decoding:
+        found = measurements.round_nmse(_finished(fitted, mode=mode))
         self.assertEqual(float(found), expected)
         # Without clients there was nothing to lose.
-        empty = _finished(fitted, decoding=decoding, contributing=0)
+        empty = _finished(fitted, mode=mode, contributing=0)
         self.assertEqual(float(measurements.round_nmse(empty)), 0.0)
 
 

@@ -18,6 +18,7 @@ from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER
 _CENTRED = modes.Decoding.CENTRED
+_UNBIASED = modes.Decoding.UNBIASED
 _POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 _SPECS = (
   tf.TensorSpec([], tf.float16),
@@ -154,6 +155,8 @@ class IsTooShortTest(parameterized.TestCase):
     self.assertEqual(self._is_too_short(tuner, size), found)
 
   @parameterized.parameters(
+    (modes.Decoding.UNBIASED, 12, True),
+    (modes.Decoding.UNBIASED, 13, False),
     (modes.Decoding.POSTERIOR_MEAN, 12, True),
     (modes.Decoding.POSTERIOR_MEAN, 13, False),
     (modes.Decoding.CENTRED, 1, False),
@@ -169,7 +172,7 @@ class IsTooShortTest(parameterized.TestCase):
 
 class DecodeTest(parameterized.TestCase):
   @parameterized.product(
-    rounding=(_STOCHASTIC, _DITHER), decoding=(_CENTRED, _POSTERIOR)
+    rounding=(_STOCHASTIC, _DITHER), decoding=tuple(modes.Decoding)
   )
   def test_leaves_have_the_dtypes_and_shapes_of_the_specs(
     self, rounding, decoding
@@ -229,7 +232,7 @@ class DecodeTest(parameterized.TestCase):
   def test_a_fixed_bin_size_stays_centred_in_blind_rounds(
     self, rounding, modulus, seed
   ):
-    # Sums of many periods: uniform residues, which the posterior mean drops.
+    # Sums of many periods: uniform residues, which the other modes drop.
     rng = np.random.default_rng(seed)
     values = rng.uniform(-1e4, 1e4, 4096)
     specs = [tf.TensorSpec([4096], tf.float64)]
@@ -240,7 +243,8 @@ class DecodeTest(parameterized.TestCase):
       self.assertTrue(measured['blind'])
       return leaves[0].numpy()
 
-    np.testing.assert_array_equal(run(_POSTERIOR), np.zeros(4096))
+    for decoding in (_UNBIASED, _POSTERIOR):
+      np.testing.assert_array_equal(run(decoding), np.zeros(4096))
     found = run(_CENTRED)
     self.assertLessEqual(np.max(np.abs(found)), modulus / 2)
     off = found - values
@@ -252,7 +256,7 @@ class DecodeTest(parameterized.TestCase):
     self.assertTrue(stat_checks.is_near(np.mean(off), 0.0, error))
 
   @parameterized.parameters(_STOCHASTIC, _DITHER)
-  def test_a_tuner_decodes_lost_rounds_to_the_posterior_mean(self, rounding):
+  def test_a_tuner_decodes_lost_rounds_as_unbiased_ones(self, rounding):
     options = dict(modulus=16, rounding=rounding)
     specs = [tf.TensorSpec([4096], tf.float32)]
     values = np.random.default_rng(5).standard_normal(4096)
@@ -268,11 +272,11 @@ class DecodeTest(parameterized.TestCase):
 
     for calibrating, scale in ((True, 1.0), (False, 1e4)):
       np.testing.assert_array_equal(
-        run(_CENTRED, calibrating, scale), run(_POSTERIOR, calibrating, scale)
+        run(_CENTRED, calibrating, scale), run(_UNBIASED, calibrating, scale)
       )
     # The negative control: an ordinary round shows the difference.
     self.assertGreater(
-      np.max(np.abs(run(_CENTRED, False, 2.0) - run(_POSTERIOR, False, 2.0))),
+      np.max(np.abs(run(_CENTRED, False, 2.0) - run(_UNBIASED, False, 2.0))),
       0.1,
     )
 

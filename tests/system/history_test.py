@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many rounds in a row through the factories' own TensorFlow functions."""
 
+import collections
 import functools
 
 from absl.testing import absltest
@@ -17,6 +18,7 @@ from tff_autotune_secagg.numerics.rounding import modes
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER
+_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 _DIM = 4096
 _SCALES = 10.0 ** np.linspace(-9, 4, 14)
 
@@ -88,7 +90,7 @@ class ColdStartTest(parameterized.TestCase):
       self.assertLess(errors[:, 2].mean(), 1.25 * steady)
       self.assertLess(errors[:, 2].max(), 1.25 * scatter * steady)
     else:
-      self.assertLess(errors[:, 3:].max(), 0.5)
+      self.assertLess(errors[:, 3:].max(), 1.2 * predicted)
     # After three sizes the forecast is still twice as uncertain as planned.
     self.assertLess(abs(steady / predicted - 1), 0.2)
 
@@ -180,7 +182,9 @@ class ChangeTest(parameterized.TestCase):
     self._assert_recovers(
       simulation, many * scale, many_total * scale, many_steady
     )
-    self._assert_recovers(simulation, rows, total, steady)
+    # Back again, the next cohort may be either: the bin still serves both, with
+    # at most the error of one that was made for the hundred.
+    self._assert_recovers(simulation, rows, total, many_steady / 1.5)
 
   @parameterized.product(rounding=(_STOCHASTIC, _DITHER), size=(1e3, 1e6))
   def test_one_client_far_larger_for_one_round(self, rounding, size):
@@ -241,24 +245,6 @@ class EdgeTest(parameterized.TestCase):
       )
       self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
       self.assertLess(np.mean(errors[3:]), 1.15 * predicted)
-
-  @parameterized.parameters((16, 10, True), (256, 100, False))
-  def test_clients_that_nearly_cancel(self, modulus, num_clients, is_lost):
-    """The limit that the guarantees name, and that 8 bits are far from it."""
-    rng = np.random.default_rng(6)
-    rows = rng.standard_normal([num_clients, _DIM])
-    rows -= rows.mean(axis=0)
-    # The sum is 100 times smaller than that of independent clients.
-    rows += rng.standard_normal(_DIM) / num_clients**0.5 / 100
-    simulation = _simulation(modulus)
-    simulation.reset()
-    rounds = [simulation.run_round(rows) for _ in range(4)]
-    self.assertLess(max(found.predicted_nmse for found in rounds), 1.0)
-    worst = max(found.nmse for found in rounds)
-    if is_lost:
-      self.assertGreater(worst, 2)
-    else:
-      self.assertLess(worst, 1 + _SAMPLING_ERROR)
 
   @parameterized.parameters(64, 256, 4096)
   def test_identical_clients_under_dither_stay_bounded(self, modulus):
@@ -333,6 +319,176 @@ class EdgeTest(parameterized.TestCase):
     np.testing.assert_array_equal(results[0], results[1])
 
 
+def _cancelling(rng, num_clients, ratio, dim):
+  """Rows of unit variance, whose sum is `ratio` times smaller than its due."""
+  rows = rng.standard_normal([num_clients, dim])
+  if num_clients > 1 and ratio > 1:
+    rows -= rows.mean(axis=0)
+    rows += rng.standard_normal(dim) / num_clients**0.5 / ratio
+  return rows.astype(np.float32)
+
+
+class CancellingTest(parameterized.TestCase):
+  """Clients whose sum is mostly the rounding of its summands."""
+
+  _DIM = 8192
+
+  def _run(self, simulation, num_clients, ratios):
+    rng = np.random.default_rng(6)
+    return [
+      simulation.run_round(_cancelling(rng, num_clients, ratio, self._DIM))
+      for ratio in ratios
+    ]
+
+  @parameterized.parameters(
+    # Bits, clients, how much smaller the sum is, rounds before it is.
+    (4, 10, 100, 0),
+    (4, 10, 100, 4),
+    (6, 30, 30, 0),
+    (4, 12, 60, 4),
+    (3, 3, 40, 0),
+    (5, 50, 200, 0),
+    (4, 10, 80, 0),
+    (2, 2, 30, 0),
+    (2, 2, 50, 4),
+    (8, 10, 1, 0),
+    (8, 100, 100, 4),
+    (8, 1000, 100, 0),
+    (16, 10, 1000, 4),
+    (16, 2, 1000, 0),
+    (4, 1, 1, 4),
+  )
+  def test_no_round_is_worse_than_one_that_was_dropped(
+    self, bits, num_clients, ratio, num_settled
+  ):
+    # Five standard errors of an error that is noise, relative to what it is.
+    tolerance = 5 * np.sqrt(2 / self._DIM)
+    for rounding in modes.Rounding:
+      simulation = _simulation(2**bits, rounding, self._DIM)
+      num_rounds = 3 if num_clients == 1000 else 6
+      ratios = [1] * num_settled + [ratio] * num_rounds
+      found = self._run(simulation, num_clients, ratios)
+      errors = np.array([f.nmse for f in found])
+      predicted = np.array([f.predicted_nmse for f in found])
+      with self.subTest(rounding=rounding):
+        self.assertLess(np.max(errors), 1 + tolerance, errors)
+        scatter = 2 * predicted**2
+        if ratio == 1:
+          # The count of wraps, each of which is worth a period squared: six
+          # standard deviations of the sum at few bits, ten at many.
+          scatter += 100 * predicted
+        limit = 1.05 * predicted + 5 * np.sqrt(scatter / self._DIM)
+        self.assertLess(np.max(errors / limit), 1.0, (errors, predicted))
+
+  def test_is_not_so_without_a_bound(self):
+    """The negative control: gains of independent clients of the fitted size."""
+    rng = np.random.default_rng(6)
+    num_clients, modulus, ratio = 10, 16, 100
+    rows = _cancelling(rng, num_clients, ratio, self._DIM)
+    total = rows.sum(axis=0, dtype=np.float64)
+    # The bins that independent clients of this size get.
+    bin_size = np.sqrt(num_clients) * 0.4
+    bins = np.floor(rows / bin_size + rng.random(rows.shape)).sum(axis=0)
+    bins -= modulus * np.round(bins / modulus)
+    # Their rounding explains 1/6 each, and here it is nearly all there is. One
+    # standard error of a sixteenth of the coordinates passes for signal.
+    observed = np.mean((bin_size * bins) ** 2)
+    noise = num_clients * bin_size**2
+    noise *= reference.stochastic_variance(1 / bin_size)
+    gain = max(1 - noise / observed, np.sqrt(2 * 16 / self._DIM))
+    error = np.sum((gain * bin_size * bins - total) ** 2) / np.sum(total**2)
+    self.assertGreater(error, 2)
+
+  @parameterized.parameters(modes.Decoding.UNBIASED, _POSTERIOR)
+  def test_all_of_a_settled_sum_comes_through_unless_it_is_shrunk(
+    self, decoding
+  ):
+    simulation = _simulation(16, dim=self._DIM, decoding=decoding)
+    rng = np.random.default_rng(7)
+    shares, errors = [], []
+    for _ in range(24):
+      rows = _cancelling(rng, 12, 1, self._DIM)
+      total = rows.sum(axis=0, dtype=np.float64)
+      found = simulation.run_round(rows, total)
+      shares.append(found.result @ total / (total @ total))
+      errors.append(found.nmse)
+    error = stat_checks.mean_error(np.std(shares[4:], ddof=1), 20)
+    mean = np.mean(shares[4:])
+    if decoding is _POSTERIOR:
+      self.assertLess(mean, 1 - 10 * error)
+      # It is shorter by about its error.
+      self.assertLess(abs(1 - mean - np.mean(errors[4:])), 0.03)
+    else:
+      self.assertTrue(stat_checks.is_near(mean, 1.0, error), (mean, error))
+
+
+class CohortsTest(parameterized.TestCase):
+  """Cohorts that vary, at 8 bits; the bin is set before the cohort is known."""
+
+  _DIM = 2048
+
+  def _errors(self, cohorts, is_agreeing, seed, noise=0.05):
+    simulation = _simulation(256, dim=self._DIM)
+    rng = np.random.default_rng(seed)
+    errors = []
+    for num_clients in cohorts:
+      size = np.exp(noise * rng.standard_normal())
+      if is_agreeing:
+        rows = num_clients * sum_simulation.aligned_clients(
+          rng, num_clients, self._DIM
+        )
+      else:
+        rows = rng.standard_normal([num_clients, self._DIM])
+      errors.append(simulation.run_round(np.float32(size * rows)).nmse)
+    return np.array(errors)
+
+  def _oracle(self, cohorts, is_agreeing, noise=0.05):
+    """The mean error of the one bin that is best for all that will come."""
+    chances = collections.Counter(cohorts)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+    weights /= weights.sum()
+    power = 1.0 if is_agreeing else 0.5
+
+    def mean_error(log_bin):
+      total = 0.0
+      for num_clients, count in chances.items():
+        sizes = power * np.log(num_clients) + noise * nodes
+        errors = reference.nmse(log_bin - sizes, 256, num_clients)
+        total += count * (weights @ errors)
+      return total / len(cohorts)
+
+    center = power * np.log(max(cohorts)) + np.log(2 / 256)
+    return min(mean_error(center + x) for x in np.linspace(-1.0, 2.5, 141))
+
+  @parameterized.named_parameters(
+    ('10_30_agreeing', lambda rng: np.tile([10, 30], 25), True),
+    ('10_50_agreeing', lambda rng: np.tile([10, 50], 25), True),
+    ('8_60_agreeing', lambda rng: np.tile([8, 60], 25), True),
+    ('8_60_independent', lambda rng: np.tile([8, 60], 25), False),
+    ('20_to_60_agreeing', lambda rng: rng.integers(20, 61, 50), True),
+    ('3_to_40_independent', lambda rng: rng.integers(3, 41, 50), False),
+    ('poisson_30_agreeing', lambda rng: rng.poisson(30, 50), True),
+    ('dropout_of_50', lambda rng: rng.integers(35, 46, 50), True),
+  )
+  def test_cost_about_what_the_one_best_bin_costs(self, draw, is_agreeing):
+    found, best = [], []
+    for seed in range(2):
+      cohorts = [int(n) for n in draw(np.random.default_rng(seed))]
+      errors = self._errors(cohorts, is_agreeing, seed)[5:]
+      self.assertLess(np.max(errors), 0.6)
+      found.append(np.mean(errors))
+      best.append(self._oracle(cohorts[5:], is_agreeing))
+    self.assertLess(np.mean(found), 1.3 * np.mean(best))
+
+  def test_a_change_for_good_costs_two_rounds_and_its_return_one(self):
+    for seed in range(3):
+      errors = self._errors([10] * 15 + [100] * 15 + [10] * 15, True, seed)
+      self.assertLess(np.max(errors[17:30]), 0.1)
+      # The sum is a tenth of that which the bin was made for.
+      self.assertLess(np.max(errors[30:33]), 0.6)
+      self.assertLess(np.sum(errors[30:45] - errors[10]), 1.0)
+
+
 class PaperRuleTest(parameterized.TestCase):
   @parameterized.parameters(1e-2, 1e-3)
   def test_reaches_the_wrap_probability_and_the_predicted_error(self, alpha):
@@ -346,8 +502,10 @@ class PaperRuleTest(parameterized.TestCase):
     np.testing.assert_allclose(
       np.mean([f.wrap_probability for f in found]), alpha, rtol=0.08
     )
+    # The size is the same in every round.
+    options = dict(num_clients=10, modulus=256, size_uncertainty=0.0)
     predicted = modulus_planning.predicted_nmse(
-      num_clients=10, modulus=256, wrap_probability=alpha
+      wrap_probability=alpha, **options
     )
     errors = [f.nmse for f in found]
     tolerance = stat_checks.Z * stat_checks.mean_error(
@@ -356,7 +514,7 @@ class PaperRuleTest(parameterized.TestCase):
     self.assertLess(abs(np.mean(errors) - predicted), tolerance)
     # Negative control: the error of the next alpha is told apart.
     other = modulus_planning.predicted_nmse(
-      num_clients=10, modulus=256, wrap_probability=alpha / 10
+      wrap_probability=alpha / 10, **options
     )
     self.assertGreater(abs(np.mean(errors) - other), tolerance)
 

@@ -10,7 +10,7 @@ class ModesTest(absltest.TestCase):
   def test_values_are_the_names_that_flag_files_and_results_use(self):
     for kind, names in (
       (modes.Rounding, {'stochastic', 'dither'}),
-      (modes.Decoding, {'posterior_mean', 'centred'}),
+      (modes.Decoding, {'unbiased', 'posterior_mean', 'centred'}),
     ):
       self.assertEqual({mode.value for mode in kind}, names)
       for name in names:

@@ -17,8 +17,10 @@ from tff_autotune_secagg.numerics.tuning import forecasting
 from tff_autotune_secagg.numerics.tuning import operating_point
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
-_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
-_GAINS = np.array([1.0, 0.5, 0.25])
+_UNBIASED = modes.Decoding.UNBIASED
+# Of the nine forecasters.
+_GAINS = np.repeat([1.0, 0.5, 0.25], 3)
+_EXPONENTS = np.tile([0.0, 0.5, 1.0], 3)
 
 _update = tf.function(forecasting.update, autograph=False)
 _forecast = tf.function(forecasting.forecast, autograph=False)
@@ -91,7 +93,7 @@ def _old_log_ratio(modulus):
     _float64(10.0),
     modulus,
     _STOCHASTIC,
-    _POSTERIOR,
+    _UNBIASED,
     *operating_point.normal_nodes(_LastRound.stddev),
   )
   return math.log(float(best.bin_per_stddev))
@@ -118,7 +120,7 @@ def _play(rule, log_sizes, modulus=256):
       errors.append(1.0)
       rule.miss(log_limit)
     else:
-      errors.append(reference.posterior_nmse(log_bin - log_size, modulus))
+      errors.append(reference.nmse(log_bin - log_size, modulus))
       rule.see(log_size)
   return np.array(errors)
 
@@ -204,33 +206,82 @@ class NoiseTest(parameterized.TestCase):
     self.assertGreater(before.mean(), 0.1)
 
 
+class _Port:
+  """The forecasters by SciPy, for sizes that are read and are no surprises."""
+
+  def __init__(self, size, num_clients):
+    self.level = size - _EXPONENTS * math.log(num_clients)
+    self.squares, self.num_errors = np.full(9, 3 * 0.2**2), 3.0
+    self.log_weights = np.zeros(9)
+    self.cohorts = [num_clients]
+
+  @property
+  def degrees(self):
+    return self.num_errors + 3
+
+  @property
+  def scales(self):
+    return np.sqrt((self.squares + 3 * 0.04**2) / self.degrees)
+
+  @property
+  def weights(self):
+    weights = np.exp(self.log_weights - self.log_weights.max())
+    return weights / weights.sum()
+
+  def see(self, size, num_clients, error=0.0):
+    sizes = size - _EXPONENTS * math.log(num_clients)
+    total = np.sqrt(self.scales**2 + error**2)
+    density = stats.t.logpdf(sizes, self.degrees, self.level, total)
+    self.log_weights = 0.95 * self.log_weights + density
+    error, share = sizes - self.level, (self.scales / total) ** 2
+    robust = self.degrees + 1
+    robust = 1.2 * robust / (self.degrees + (error / total) ** 2)
+    self.squares = 0.9 * self.squares + robust * share * error**2
+    self.num_errors = 0.9 * self.num_errors + 1
+    self.level = self.level + _GAINS * share * error
+    self.cohorts = [num_clients] + self.cohorts[:11]
+
+  def moments(self):
+    """Mean and standard deviation of what is forecast."""
+    logs = np.log(self.cohorts)
+    chances = _cohort_weights(self.cohorts)
+    means = self.level[:, np.newaxis] + _EXPONENTS[:, np.newaxis] * logs
+    chances = self.weights[:, np.newaxis] * chances
+    mean = np.sum(chances * means)
+    variances = stats.t(self.degrees, 0.0, self.scales).var()[:, np.newaxis]
+    variance = np.sum(chances * (variances + (means - mean) ** 2))
+    return mean, math.sqrt(variance)
+
+
+def _cohort_weights(cohorts):
+  """What the next cohort is, newest first, by von Neumann's ratio."""
+  logs = np.log(np.asarray(cohorts, np.float64))
+  afresh = 0.0
+  if len(logs) > 1 and np.var(logs) > 1e-12:
+    afresh = np.mean(np.diff(logs) ** 2) / np.var(logs, ddof=1) / 2
+    afresh = min(afresh, 1.0)
+  weights = np.full(len(logs), afresh / len(logs))
+  weights[0] += 1 - afresh
+  return weights
+
+
 class OracleTest(parameterized.TestCase):
-  @parameterized.parameters(0.05, 0.3)
-  def test_recursion_by_scipy(self, noise_stddev):
+  @parameterized.product(noise_stddev=(0.05, 0.3), power=(0.0, 0.5, 1.0))
+  def test_recursion_by_scipy(self, noise_stddev, power):
     rng = np.random.default_rng(3)
     sizes = noise_stddev * rng.standard_normal(40) - 7.0
+    cohorts = rng.integers(10, 60, 40).astype(float)
+    sizes += power * np.log(cohorts)
     learner = _Learner()
-    learner.see(sizes[0])
-    level = np.full(3, sizes[0])
-    squares, count, log_weights = np.full(3, 3 * 0.2**2), 3.0, np.zeros(3)
-    for x in sizes[1:]:
-      degrees = count + 3
-      scale = np.sqrt((squares + 3 * 0.04**2) / degrees)
-      weights = np.exp(log_weights) / np.exp(log_weights).sum()
-      mean = np.sum(weights * level)
-      variance = weights @ (stats.t(degrees, level, scale).var() + level**2)
+    learner.see(sizes[0], num_clients=cohorts[0])
+    port = _Port(sizes[0], cohorts[0])
+    for x, n in zip(sizes[1:], cohorts[1:]):
+      mean, stddev = port.moments()
       np.testing.assert_allclose(learner.mean, mean, rtol=1e-12)
-      np.testing.assert_allclose(
-        learner.stddev, math.sqrt(variance - mean**2), rtol=1e-9
-      )
-      error = x - level
-      log_weights *= 0.95
-      log_weights += stats.t.logpdf(x, degrees, level, scale)
-      robust = 1.2 * (degrees + 1) / (degrees + (error / scale) ** 2)
-      squares = 0.9 * squares + robust * error**2
-      count = 0.9 * count + 1
-      level = level + _GAINS * error
-      learner.see(x)
+      np.testing.assert_allclose(learner.stddev, stddev, rtol=1e-9)
+      error = rng.choice([0.0, 0.1])
+      learner.see(x, error, num_clients=n)
+      port.see(x, n, error)
 
   def test_nodes_have_the_mixtures_moments(self):
     learner = _Learner()
@@ -417,38 +468,207 @@ class LittleToLearnTest(parameterized.TestCase):
     self.assertGreater(untold.stddev, 0.25)
 
 
+def _known(**fields):
+  """A state after some rounds, with these fields."""
+  state = forecasting.initial_state()
+  fields = dict(
+    dict(
+      level=np.linspace(-0.3, 0.4, 9),
+      squared_errors=np.linspace(0.2, 0.4, 9),
+      num_errors=5.0,
+      log_weights=-np.arange(9.0),
+      cohorts=[10.0] + 11 * [0.0],
+    ),
+    **fields,
+  )
+  state.update({name: _float64(value) for name, value in fields.items()})
+  return state
+
+
+class LearnTest(parameterized.TestCase):
+  """A single update, of a state in the middle."""
+
+  def _learn(self, state, log_size, error=0.0, num_clients=1.0):
+    learner = _Learner(num_clients)
+    learner.state = state
+    learner.see(log_size, error)
+    return learner.state
+
+  def test_moves_by_the_gain_where_nothing_else_is_uncertain(self):
+    before = _known()
+    learned = self._learn(before, 0.7)
+    moved = (learned['level'] - before['level']) / (0.7 - before['level'])
+    np.testing.assert_allclose(moved, _GAINS)
+
+  def test_moves_less_for_a_poor_observation(self):
+    before = _known()
+    learned = self._learn(before, 0.7, 1e9)
+    np.testing.assert_allclose(learned['level'], before['level'], atol=1e-6)
+
+  def test_scales_are_never_zero(self):
+    learner = _Learner()
+    learner.state = _known(
+      level=np.zeros(9), squared_errors=np.zeros(9), num_errors=0.1
+    )
+    # A t-distribution of d = 3.1 has d / (d - 2) of its squared scale; the
+    # exponents differ by what they make of ten clients.
+    weights = np.exp(-np.arange(9.0)) / np.exp(-np.arange(9.0)).sum()
+    parts = _EXPONENTS * math.log(10)
+    spread = weights @ (parts - weights @ parts) ** 2
+    np.testing.assert_allclose(
+      learner.stddev**2, 3 * 0.04**2 / 1.1 + spread, rtol=1e-6
+    )
+
+  @parameterized.parameters(1.9, 8.0)
+  def test_a_far_error_teaches_no_more_than_a_bound_unless_it_is_noise(
+    self, error
+  ):
+    scale2 = (0.2 + 3 * 0.04**2) / 8.0
+    taught = {}
+    for surprises in (0.0, 3.0):
+      before = _known(
+        level=np.zeros(9), squared_errors=np.full(9, 0.2), surprises=surprises
+      )
+      # Not so far as to be a jump that never teaches, of ln 100.
+      learned = self._learn(before, min(error, 4.0))
+      rest = 0.9 * 0.2
+      taught[surprises] = (learned['squared_errors'] - rest) / scale2
+    if error > 2.0:
+      # A surprise: all levels jump, and what was known of scales is kept.
+      self.assertLess(float(tf.reduce_max(taught[0.0])), 1.0)
+    else:
+      # The weight (d + 1) / (d + e^2 / v) bounds e^2 by (d + 1) v, times 1.2.
+      self.assertLess(float(tf.reduce_max(taught[0.0])), 1.2 * 9.0)
+    np.testing.assert_allclose(
+      taught[3.0], min(error, 4.0) ** 2 / scale2, rtol=1e-6
+    )
+
+  def test_a_jump_moves_all_levels_and_forgets_nothing_but_small_scales(self):
+    before = _known(squared_errors=[0.2, 0.3, 0.4] * 3)
+    clients = 4.0
+    jumped = self._learn(before, 9.0, num_clients=clients)
+    np.testing.assert_allclose(
+      jumped['level'], 9.0 - _EXPONENTS * math.log(clients)
+    )
+    np.testing.assert_array_equal(jumped['log_weights'], before['log_weights'])
+    # (0.2, 0.3, 0.4 + 3 * 0.04^2) / 8 are below 0.2^2 but for the last.
+    floor = 3 * 0.04**2
+    expected = 3 * np.maximum((np.array([0.2, 0.3, 0.4]) + floor) / 8, 0.04)
+    np.testing.assert_allclose(jumped['squared_errors'], np.tile(expected, 3))
+    self.assertEqual(float(jumped['num_errors']), 3.0)
+
+
+class NextCohortTest(parameterized.TestCase):
+  """How likely each of the last cohorts is taken to be the next one."""
+
+  def _weights(self, cohorts):
+    """By the one forecaster of exponent 1 and of next to no errors."""
+    cohorts = np.concatenate([cohorts, np.zeros(12 - len(cohorts))])
+    found = _forecast(
+      _known(
+        level=np.zeros(9),
+        squared_errors=np.zeros(9),
+        num_errors=1e9,
+        log_weights=[-1e9, -1e9, 0.0] + 6 * [-1e9],
+        cohorts=cohorts,
+      )
+    )
+    sizes = found.log_sizes.numpy().reshape(9, 12, 5)[2]
+    weights = found.weights.numpy().reshape(9, 12, 5)[2].sum(axis=1)
+    np.testing.assert_allclose(
+      sizes,
+      np.log(np.maximum(cohorts, 1.0))[:, np.newaxis] + 0 * sizes,
+      atol=1e-4,
+    )
+    np.testing.assert_allclose(weights.sum(), 1.0)
+    return weights
+
+  @parameterized.parameters(1, 2, 3)
+  def test_is_von_neumanns_ratio(self, seed):
+    rng = np.random.default_rng(seed)
+    for length in range(1, 13):
+      for cohorts in (
+        rng.integers(1, 100, length),
+        np.sort(rng.integers(1, 100, length)),
+        np.repeat(30, length),
+      ):
+        found = self._weights(cohorts.astype(float))
+        np.testing.assert_allclose(
+          found[:length], _cohort_weights(cohorts), atol=1e-12
+        )
+        np.testing.assert_array_equal(found[length:], np.zeros(12 - length))
+
+  def test_alternating_cohorts_are_as_likely(self):
+    found = self._weights(np.tile([10.0, 100.0], 6))
+    np.testing.assert_allclose(found, np.full(12, 1 / 12))
+
+  def test_constant_ones_repeat(self):
+    found = self._weights(np.full(12, 30.0))
+    np.testing.assert_allclose(found, np.arange(12) == 0)
+
+  def test_a_step_is_taken_to_stay_before_long(self):
+    newest = [
+      self._weights([100.0] * num + [10.0] * (12 - num))[:num].sum()
+      for num in range(1, 7)
+    ]
+    # What is drawn afresh would be the new cohort with its share of rounds.
+    self.assertGreater(newest[0], 0.45)
+    self.assertGreater(newest[2], 0.75)
+    self.assertGreater(newest[5], 0.85)
+    self.assertEqual(newest, sorted(newest))
+
+  def test_drifting_ones_stay_where_they_are(self):
+    found = self._weights(np.geomspace(100.0, 10.0, 12))
+    self.assertGreater(found[0], 0.9)
+
+
 class CohortTest(parameterized.TestCase):
-  # Sizes of sums of independent and of equal clients.
+  """How sums grow with the cohort is learned."""
+
+  _COHORTS = (10.0, 40.0, 20.0, 80.0, 10.0, 10.0, 100.0) * 4
+
+  @parameterized.parameters(0.0, 0.5, 1.0)
+  def test_exponents_are_learned(self, power):
+    learner = _Learner()
+    rng = np.random.default_rng(8)
+    for clients in self._COHORTS:
+      size = power * math.log(clients) + 0.05 * rng.standard_normal()
+      learner.see(size, num_clients=clients)
+    weights = tf.nn.softmax(learner.state['log_weights']).numpy()
+    self.assertGreater(weights[power == _EXPONENTS].sum(), 0.95)
+    # What is left is what is not known of the cohort, and e^0.05.
+    logs = np.log(self._COHORTS)
+    self.assertLess(learner.stddev, 1.2 * power * np.std(logs) + 0.12)
+    self.assertGreater(learner.stddev, 0.8 * power * np.std(logs))
+
   @parameterized.parameters(0.5, 1.0)
-  def test_changes_move_the_forecast_and_teach_no_noise(self, power):
+  def test_a_change_is_covered_and_teaches_no_noise(self, power):
     told, untold = _Learner(), _Learner()
-    errors = []
-    for clients in (10.0, 40.0, 20.0, 80.0, 10.0, 10.0, 100.0) * 4:
+    scores = []
+    for clients in self._COHORTS:
       size = power * math.log(clients)
-      expected = _forecast(told.state, _float64(clients))
-      errors.append(size - float(expected.mean))
+      scores.append((size - told.mean) / told.stddev)
       told.see(size, num_clients=clients)
       untold.see(size)
-    self.assertLess(told.stddev, 0.25)
-    self.assertGreater(untold.stddev, 2.5 * told.stddev)
-    # At most a quarter of ln(10), where the last round is off by half or all.
-    self.assertLess(max(np.abs(errors[7:])), 0.7)
+    # None is a surprise, and none of the scales that are believed is wide.
+    self.assertLess(max(np.abs(scores[4:])), 3.0)
 
-  def test_a_change_known_before_widens(self):
+    def scale(learner):
+      state = learner.state
+      weights = tf.nn.softmax(state['log_weights']).numpy()
+      return math.sqrt(weights @ state['squared_errors'].numpy())
+
+    self.assertLess(scale(told), scale(untold) / 5)
+
+  def test_rounds_without_clients_are_no_cohorts(self):
     learner = _settled()
-    same = _forecast(learner.state, _float64(10.0))
-    more = _forecast(learner.state, _float64(160.0))
-    np.testing.assert_allclose(float(same.mean), learner.mean)
-    np.testing.assert_allclose(float(same.stddev), learner.stddev)
-    change = float(more.mean) - learner.mean
-    np.testing.assert_allclose(change, 0.75 * math.log(16.0))
-    np.testing.assert_allclose(
-      float(more.stddev) ** 2,
-      learner.stddev**2 + (math.log(16.0) / 4) ** 2,
-      rtol=1e-6,
+    before = learner.state['cohorts'].numpy()
+    learner.see(0.0, num_clients=0.0)
+    np.testing.assert_array_equal(learner.state['cohorts'], before)
+    learner.miss(0.5, num_clients=7.0)
+    np.testing.assert_array_equal(
+      learner.state['cohorts'], np.append(7.0, before[:-1])
     )
-    fewer = _forecast(learner.state, _float64(10.0 / 16))
-    self.assertLess(float(fewer.mean), learner.mean + 1e-9)
 
 
 class AnyInputTest(parameterized.TestCase):
@@ -471,7 +691,7 @@ class AnyInputTest(parameterized.TestCase):
         self.assertTrue(np.all(np.isfinite(value)), learner.state)
       for value in _forecast(learner.state):
         self.assertTrue(np.all(np.isfinite(value)), learner.state)
-    self.assertEqual(sum(int(np.prod(shape)) for _, _, shape in signature), 13)
+    self.assertEqual(sum(int(np.prod(shape)) for _, _, shape in signature), 42)
 
   def test_recovers_from_any_input(self):
     learner = _Learner()

@@ -16,7 +16,7 @@ from tff_autotune_secagg.numerics.tuning import operating_point
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
 _DITHER = modes.Rounding.DITHER
-_POSTERIOR = modes.Decoding.POSTERIOR_MEAN
+_UNBIASED = modes.Decoding.UNBIASED
 
 
 def _float64(x):
@@ -28,7 +28,7 @@ def _modulus_problems(wrap_probability, rounding):
   """`modulus_problems.find`, traced once for all counts and moduli."""
   return tf.function(
     lambda n, k: modulus_problems.find(
-      n, k, wrap_probability, rounding, _POSTERIOR
+      n, k, wrap_probability, rounding, _UNBIASED
     ),
     autograph=False,
   )

@@ -62,8 +62,8 @@ class FixedBinSizeTest(parameterized.TestCase):
         tuner_class(**arguments, modulus=16, rounding='dither')
       with self.assertRaisesWithLiteralMatch(
         TypeError,
-        '`decoding` must be one of Decoding.POSTERIOR_MEAN, Decoding.CENTRED,'
-        ' found None (NoneType).',
+        '`decoding` must be one of Decoding.UNBIASED, Decoding.POSTERIOR_MEAN,'
+        ' Decoding.CENTRED, found None (NoneType).',
       ):
         tuner_class(**arguments, modulus=16, decoding=None)
 

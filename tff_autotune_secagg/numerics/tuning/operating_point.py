@@ -173,7 +173,9 @@ def best_operating_point(
 ) -> OperatingPoint:
   """Returns the `OperatingPoint` of least expected error.
 
-  No error counts for more than the 1 of a round that is dropped.
+  That of the posterior mean for `Decoding.UNBIASED`, which has the same optimum
+  where the size is known. No error counts for more than the 1 of a round that
+  is dropped.
 
   Args:
     num_clients: float64 scalar of at least 1.
@@ -205,6 +207,19 @@ def best_operating_point(
   return _at_bin_size(tf.exp(best), num_clients, modulus, rounding)
 
 
+def _criterion(decoding):
+  """Returns the decoding whose error the best bin size has least of.
+
+  An unbiased sum that loses half of what it could tell errs as one that was
+  dropped. Where a forecast is wide, its error would give up on half of the
+  sizes for the sake of the other half; that of the posterior mean counts what
+  there is to be told.
+  """
+  if decoding is modes.Decoding.UNBIASED:
+    return modes.Decoding.POSTERIOR_MEAN
+  return decoding
+
+
 def _error_lookup(num_clients, modulus, rounding, decoding):
   """Returns a function of ln(bin size / size of the sum) to what it costs.
 
@@ -225,8 +240,8 @@ def _error_lookup(num_clients, modulus, rounding, decoding):
     errors = _nmse_of_sizes(points, num_clients, rounding, decoding, certain)
     return tf.minimum(errors[:, 0], 1.0)
 
-  table = errors_of(decoding)
-  if decoding is not modes.Decoding.POSTERIOR_MEAN:
+  table = errors_of(_criterion(decoding))
+  if decoding is modes.Decoding.CENTRED:
     table += _TIE_BREAK * errors_of(modes.Decoding.POSTERIOR_MEAN)
 
   def lookup(log_ratios):
