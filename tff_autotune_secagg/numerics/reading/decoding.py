@@ -68,7 +68,7 @@ class Decoder:
     if decoding is not modes.Decoding.POSTERIOR_MEAN:
       self._gain = decoding_error.unbiased_gain(wrap, fitted.max_gain)
     self._periods = fitted.observed_stddev / (modulus * bin_sizes)
-    errors = decoding_error.error_of_gain(self._gain, fitted.gain, wrap)
+    errors = decoding_error.error_of_gain(self._gain, 1.0 - fitted.gain, wrap)
     if self._is_centred:
       noise_share = 1.0 - tf.square(fitted.sum_stddev / observed)
       centred = decoding_error.nmse(half_periods, noise_share, decoding)

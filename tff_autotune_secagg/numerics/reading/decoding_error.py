@@ -13,9 +13,10 @@ With the noise share f = N / sigma_o^2 the error of each `Decoding` is::
     unbiased:        1 / ((1 - f) (1 - A(r))) - 1, at most 1
     centred:         (f + B(r)) / (1 - f), B = 4 r^2 sum_j (2j-1) 2 Q((2j-1) r)
 
-for a normal u of standard deviation sigma_o and the normal tail Q. They hold
-exactly for rounding errors that are uncorrelated with the signal, as far as the
-sum of them is normal. The first two are cases of
+for a normal u of standard deviation sigma_o and the normal tail Q. The first
+two hold exactly for rounding errors that are uncorrelated with the signal, as
+far as their sum with it is normal; the last is too large by up to about f B(r).
+The first two are cases of
 
     1 - (1 - A) (2 h - h^2 / (1 - f))
 
@@ -72,18 +73,20 @@ def wrap_error(
 
 
 def error_of_gain(
-  gain: tf.Tensor, signal_share: tf.Tensor, wrap: tf.Tensor
+  gain: tf.Tensor, noise_share: tf.Tensor, wrap: tf.Tensor
 ) -> tf.Tensor:
   """Returns the error of decoding to h times the mean, float64.
 
   Args:
-    gain: float64 tensor h, at most twice `signal_share`.
-    signal_share: float64 tensor 1 - f.
+    gain: float64 tensor h, at most 2 (1 - f).
+    noise_share: float64 tensor f.
     wrap: float64 tensor A(r).
   """
-  # At a share of 0 the gain is 0, too.
-  share = tf.maximum(signal_share, 1e-300)
-  return 1.0 - (1.0 - wrap) * gain * (2.0 - gain / share)
+  # The formula above, as a sum of what is never negative: errors of 1e-17 keep
+  # their digits. Where f is 1 the gain is 0.
+  share = 1.0 - noise_share
+  shrunk = tf.square(gain - share) / tf.maximum(share, 1e-300)
+  return noise_share + wrap * share + (1.0 - wrap) * shrunk
 
 
 def unbiased_gain(wrap: tf.Tensor, max_gain: tf.Tensor) -> tf.Tensor:
@@ -125,4 +128,4 @@ def nmse(
     gain = sure
   else:
     gain = unbiased_gain(wrap, 2.0 * sure)
-  return error_of_gain(gain, share, wrap)
+  return error_of_gain(gain, noise_share, wrap)

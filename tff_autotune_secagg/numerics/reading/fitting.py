@@ -122,10 +122,12 @@ def fit(
   bounded = signal_bound.bound(observed, noise, seen.bin_sizes)
   stddev = _unless_clients_cancel(independent, bounded, seen, modulus)
   is_drowned = tf.logical_and(
-    signal_bound.is_drowned(observed, noise, bounded), seen.may_drown
+    signal_bound.is_drowned(observed, noise, bounded), _may_drown(seen)
   )
   variance, is_known = signal_bound.of_stripes(observed, bounded)
-  share, most = bounded.variance, bounded.doubled
+  # What copies share is no normal, and twice its bound no bound.
+  share = bounded.variance
+  most = tf.where(seen.are_alike, share, bounded.doubled)
   if rounding is modes.Rounding.STOCHASTIC:
     # One client has nobody to cancel with: its rounding follows from its size.
     is_one = seen.clients <= 1.0
@@ -191,8 +193,8 @@ class _Seen(NamedTuple):
     decoded: those after dither was subtracted.
     max_noise_bins: float64 [NUM_STRIPES], the most variance that rounding can
       have, bins^2.
-    may_drown: scalar bool, whether a sum that is not seen beside its rounding
-      calls for a calibration.
+    are_alike: scalar bool, whether clients that share a dither look like copies
+      of each other.
     bin_sizes: float64 [NUM_STRIPES].
     num_coordinates: float64 [NUM_STRIPES], in each sample.
     clients: float64 scalar, at least 1.
@@ -203,7 +205,7 @@ class _Seen(NamedTuple):
   raw: '_Stripes'
   decoded: '_Stripes'
   max_noise_bins: tf.Tensor
-  may_drown: tf.Tensor
+  are_alike: tf.Tensor
   bin_sizes: tf.Tensor
   num_coordinates: tf.Tensor
   clients: tf.Tensor
@@ -217,7 +219,7 @@ def _look(sample, modulus, rounding):
   clients = tf.maximum(sample.num_clients, 1.0)
   raw = _Stripes(sample.raw_versines, sample.counts, is_ladder, modulus)
   max_noise_bins = tf.fill(bin_sizes.shape, clients / 6.0)
-  may_drown = tf.logical_and(clients > 1.0, tf.logical_not(is_ladder))
+  are_alike = tf.constant(False)
   if rounding is modes.Rounding.STOCHASTIC:
     decoded = raw
     reading = _read_stochastic(raw, bin_sizes, clients)
@@ -228,21 +230,26 @@ def _look(sample, modulus, rounding):
     reading = _read_dither(raw, decoded, bin_sizes, clients, is_ladder, modulus)
     shared = reading.min_variance_bins
     max_noise_bins = tf.where(is_ladder, max_noise_bins, shared)
-    # Calibrations of dither decode nothing, and clients that are alike would be
-    # sent to one after the other.
     are_alike = shared[0] > _ALIKE * clients * dither.UNIFORM_VARIANCE
-    may_drown = tf.logical_and(may_drown, tf.logical_not(are_alike))
   return _Seen(
     reading,
     raw,
     decoded,
     max_noise_bins,
-    may_drown,
+    are_alike,
     bin_sizes,
     _per_stripe_or_pooled(sample.counts, is_ladder),
     clients,
     is_ladder,
   )
+
+
+def _may_drown(seen):
+  """Tells whether a sum that is not seen calls for a calibration."""
+  # Calibrations of dither decode nothing, and clients that are alike would be
+  # sent from each to the next.
+  is_ordinary = tf.logical_not(tf.logical_or(seen.is_ladder, seen.are_alike))
+  return tf.logical_and(is_ordinary, seen.clients > 1.0)
 
 
 def _per_stripe_or_pooled(totals, is_ladder):

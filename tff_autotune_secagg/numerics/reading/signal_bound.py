@@ -134,6 +134,12 @@ def bound(
   estimates = tf.concat([variance - noise, of_pairs], 0)
   errors = tf.concat([error, pair_error / (ratio - 1.0)], 0)
   doubled = 2.0 * (estimates - DOUBT * errors)
+  # A variance is never below 0: of few coordinates, whose standard error is
+  # large, its logarithm is the better normal.
+  relative = error / tf.maximum(variance, 1e-300)
+  of_few = 2.0 * (variance * tf.exp(-DOUBT * relative) - noise)
+  of_few = tf.concat([of_few, doubled[stripes.NUM_STRIPES :]], 0)
+  doubled = tf.maximum(doubled, of_few)
   doubled = tf.where(is_known, doubled, tf.zeros_like(doubled))
   doubled = tf.maximum(doubled, 0.0)
   least = tf.minimum(doubled, tf.maximum(estimates, 0.0))

@@ -78,7 +78,7 @@ class Tuner(abc.ABC):
   def centres_lost_rounds(self) -> bool:
     """Whether `Decoding.CENTRED` holds for calibration and blind rounds too.
 
-    If not, as here, they are decoded to the posterior mean whatever is chosen:
+    If not, as here, they are decoded as with `Decoding.UNBIASED`:
     centred residues of such a round say nothing, at a size that can be any.
     """
     return False
