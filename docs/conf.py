@@ -14,7 +14,7 @@ from sphinx.util import logging
 from experiments.common import quiet
 import tff_autotune_secagg as autotune
 
-del quiet  # Imported for its side effect.
+quiet.silence()
 
 project = 'tff_autotune_secagg'
 author = 'The tff_autotune_secagg Authors'

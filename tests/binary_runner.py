@@ -1,8 +1,18 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs binaries of `experiments` inside the test's process."""
+"""Runs binaries of `experiments` inside the test's process.
+
+A process of its own takes seconds for each, in which it loads TensorFlow.
+"""
 
 import contextlib
+import copy
+import io
+import logging
+import runpy
+import sys
+from typing import NamedTuple
+from unittest import mock
 
 from absl import flags
 from absl.testing import flagsaver
@@ -43,3 +53,76 @@ def run_main(module, *arguments: str) -> int:
   """
   with parsed_flags(*arguments):
     return module.main() or 0
+
+
+class Output(NamedTuple):
+  status: int
+  stdout: str
+  stderr: str
+
+
+def run_as_main(module: str, *arguments: str) -> Output:
+  """Runs `python -m module arguments` in this process, as if it were a new one.
+
+  All modules of `experiments` are loaded anew, so that flags of other binaries
+  are not there; what the binary and its flags leave behind is taken back.
+
+  Args:
+    module: The full name of the binary's module.
+    *arguments: Its command line.
+
+  Returns:
+    Its exit status, and what it wrote to the standard streams in Python.
+
+  Raises:
+    Exception: What a process would have shown a traceback of.
+  """
+  stdout, stderr = io.StringIO(), io.StringIO()
+  with contextlib.ExitStack() as stack:
+    stack.enter_context(_new_experiments())
+    stack.enter_context(mock.patch.object(sys, 'argv', [module, *arguments]))
+    stack.enter_context(contextlib.redirect_stdout(stdout))
+    stack.enter_context(contextlib.redirect_stderr(stderr))
+    try:
+      runpy.run_module(module, run_name='__main__', alter_sys=True)
+      status = 0
+    except SystemExit as e:
+      status = e.code or 0
+  return Output(status, stdout.getvalue(), stderr.getvalue())
+
+
+@contextlib.contextmanager
+def _new_experiments():
+  """Within it, no module of `experiments` is loaded and no flag of it there."""
+  loaded = _pop_experiments()
+  handlers = list(logging.root.handlers)
+  with flagsaver.flagsaver():
+    # What an `absl.flags.FlagValues` knows is in dictionaries, some of lists.
+    known = {key: _copy(value) for key, value in vars(flags.FLAGS).items()}
+    for name, defined in flags.FLAGS.flags_by_module_dict().items():
+      if name.partition('.')[0] == 'experiments':
+        for flag in list(defined):
+          if flag.name in flags.FLAGS:
+            delattr(flags.FLAGS, flag.name)
+    flags.FLAGS.unparse_flags()
+    try:
+      yield
+    finally:
+      vars(flags.FLAGS).update(known)
+      logging.root.handlers[:] = handlers
+      _pop_experiments()
+      sys.modules.update(loaded)
+
+
+def _pop_experiments():
+  names = [n for n in sys.modules if n.partition('.')[0] == 'experiments']
+  return {name: sys.modules.pop(name) for name in names}
+
+
+def _copy(value):
+  if isinstance(value, dict):
+    return {
+      key: list(member) if isinstance(member, list) else member
+      for key, member in value.items()
+    }
+  return copy.copy(value)

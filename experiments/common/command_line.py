@@ -8,6 +8,7 @@ ends in one sentence and status 1, Ctrl-C in one and status 130. All else is a
 fault of the code and keeps its traceback.
 """
 
+import atexit
 import contextlib
 import logging as standard_logging
 import os
@@ -19,8 +20,6 @@ from absl import flags
 from absl import logging
 
 from experiments.common import quiet
-
-del quiet  # Imported for its side effect, before TensorFlow.
 
 FLAGS = flags.FLAGS
 
@@ -55,6 +54,8 @@ def run(
     flag_file: Path of a flag file whose values are the flags' defaults.
     on_interrupt: What Ctrl-C prints.
   """
+  quiet.silence()
+  atexit.register(_let_go_of_tffs_context)
   # Not `app.run`: TensorFlow breaks Keras where it is imported within that, as
   # it then sets up its devices too early.
   app.define_help_flags()
@@ -77,6 +78,22 @@ def run(
   except KeyboardInterrupt:
     print(f'\n{on_interrupt}', file=sys.stderr)
     sys.exit(INTERRUPTED_STATUS)
+
+
+def _let_go_of_tffs_context():
+  """Lets go of TFF's own default context before Python ends.
+
+  Its destructor needs modules that Python, in some runs, has cleared when it
+  gets there, and prints an ignored exception then.
+  """
+  tff = sys.modules.get('tensorflow_federated')
+  if tff is not None:
+
+    class NoContext(tff.framework.SyncContext):
+      def invoke(self, comp, arg):
+        raise RuntimeError('Python must be running, found that it ends.')
+
+    tff.framework.set_default_context(NoContext())
 
 
 def _end(error):

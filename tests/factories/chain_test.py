@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import collections
+import functools
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -64,6 +65,12 @@ def _one_chain(factory):
   return factory
 
 
+@functools.lru_cache(maxsize=None)
+def _mean_process(between):
+  """A mean with weights over `_nest`; TFF takes seconds to make each."""
+  return mean.SecureMeanFactory(_nest(between)).create(_VALUE_TYPE, _FLOAT)
+
+
 def _num_computations(process, placement):
   """How often `next` runs TensorFlow at clients, or at the server."""
   found = []
@@ -85,10 +92,7 @@ def _num_computations(process, placement):
 
 class OneChainTest(parameterized.TestCase):
   def test_a_client_runs_one_computation_and_the_server_two(self):
-    process = mean.SecureMeanFactory(_nest(_one_chain)).create(
-      _VALUE_TYPE, _FLOAT
-    )
-    apart = mean.SecureMeanFactory(_nest(_Apart)).create(_VALUE_TYPE, _FLOAT)
+    process, apart = _mean_process(_one_chain), _mean_process(_Apart)
     # What TFF's modular sum adds of its own.
     innermost = tff.aggregators.SecureModularSumFactory(_MODULUS).create(
       tff.TensorType(np.int32, [1501])
@@ -166,11 +170,12 @@ class SameAsApartTest(parameterized.TestCase):
 
   def test_types(self):
     for make in (
-      lambda inner: inner.create(_VALUE_TYPE),
-      lambda inner: mean.SecureMeanFactory(inner).create(_VALUE_TYPE, _FLOAT),
-      lambda inner: mean.SecureUnweightedMeanFactory(inner).create(_VALUE_TYPE),
+      _mean_process,
+      lambda between: mean.SecureUnweightedMeanFactory(_nest(between)).create(
+        _VALUE_TYPE
+      ),
     ):
-      fused, apart = make(_nest(_one_chain)), make(_nest(_Apart))
+      fused, apart = make(_one_chain), make(_Apart)
       tff.test.assert_types_identical(
         fused.initialize.type_signature, apart.initialize.type_signature
       )
@@ -179,10 +184,7 @@ class SameAsApartTest(parameterized.TestCase):
       )
 
   def test_rounds_bit_for_bit(self):
-    fused = mean.SecureMeanFactory(_nest(_one_chain)).create(
-      _VALUE_TYPE, _FLOAT
-    )
-    apart = mean.SecureMeanFactory(_nest(_Apart)).create(_VALUE_TYPE, _FLOAT)
+    fused, apart = _mean_process(_one_chain), _mean_process(_Apart)
     state = fused.initialize()
     tf.nest.map_structure(
       np.testing.assert_array_equal, state, apart.initialize()

@@ -19,6 +19,7 @@ from absl.testing import absltest
 import portpicker
 import pytest
 
+from tests import binary_runner
 from tests import fresh_python
 from tests import printed_numbers
 from tests.simulation import processes
@@ -180,14 +181,8 @@ class SessionsTest(absltest.TestCase):
     (table,) = (b for b in _blocks('text') if b.document == shell.document)
     python, *arguments = shlex.split(shell.code.replace('\\\n', ' '))
     self.assertEqual(python, 'python')
-    # In a process of its own: some binaries have flags of the same names.
-    printed = subprocess.run(
-      [sys.executable, *arguments],
-      cwd=_PROJECT,
-      check=True,
-      stdout=subprocess.PIPE,
-      text=True,
-    ).stdout
+    self.assertEqual(arguments.pop(0), '-m')
+    printed = binary_runner.run_as_main(*arguments).stdout
     self.assertTrue(printed_numbers.same_text(printed, table.code), printed)
 
 

@@ -42,6 +42,7 @@ def _package_files() -> set[str]:
   """What of the package is installed."""
   modules = (_PROJECT / 'tff_autotune_secagg').rglob('*.py')
   return {
+    'tff_autotune_secagg/__init__.pyi',
     'tff_autotune_secagg/py.typed',
     *(str(path.relative_to(_PROJECT)) for path in modules),
   }

@@ -149,7 +149,7 @@ def _epsilon_claimed():
 
 @pytest.mark.slow
 class AuditTest(parameterized.TestCase):
-  @parameterized.product(seed=[1, 2, 3], adapts=[False, True])
+  @parameterized.product(seed=[1, 2], adapts=[False, True])
   def test_attack_shows_less_than_is_claimed(self, seed, adapts):
     rounds = _rounds(adapts, _MULTIPLIER)
     shown = _epsilon_shown(rounds, seed)
@@ -157,10 +157,10 @@ class AuditTest(parameterized.TestCase):
     # What 3,000 rounds can show at this confidence: about 1.0 of 2.7.
     self.assertGreater(shown, 0.25 * _epsilon_claimed())
 
-  @parameterized.product(seed=[1, 2, 3], adapts=[False, True])
-  def test_control_a_third_of_the_noise_is_found_out(self, seed, adapts):
+  @parameterized.parameters(False, True)
+  def test_control_a_third_of_the_noise_is_found_out(self, adapts):
     rounds = _rounds(adapts, _MULTIPLIER / 3.0)
-    self.assertGreater(_epsilon_shown(rounds, seed), _epsilon_claimed())
+    self.assertGreater(_epsilon_shown(rounds, 1), _epsilon_claimed())
 
 
 if __name__ == '__main__':

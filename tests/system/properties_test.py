@@ -49,11 +49,26 @@ def _seed(number):
   return tf.constant([number, 7], tf.int64)
 
 
-def _round(tuner, state, values, seed):
-  """Returns what the server makes of the sum of `values` [n, dim]."""
-  codec = round_codec.RoundCodec(
-    tuner, [tf.TensorSpec(values.shape[1:], values.dtype)]
-  )
+def _rounds(tuner, dim, dtype):
+  """Returns a function that runs a round of vectors of this size.
+
+  Args:
+    tuner: The tuner.
+    dim: Entries of a vector.
+    dtype: Of the entries.
+
+  Returns:
+    A function of the tuner's state, `values` [n, dim] and a seed, which returns
+    what the server makes of their sum.
+  """
+  codec = round_codec.RoundCodec(tuner, [tf.TensorSpec([dim], dtype)])
+  # Traced once for all rounds, since a bisection that runs operation by
+  # operation takes seconds, and so does the tracing.
+  decode = tf.function(codec.decode, autograph=False)
+  return functools.partial(_round, tuner, codec, decode)
+
+
+def _round(tuner, codec, decode, state, values, seed):
   shared_seed = _seed(seed)
   residues = np.zeros(values.shape[1:], np.int64)
   counts = collections.OrderedDict(contributing=0, rejected=0)
@@ -67,8 +82,6 @@ def _round(tuner, state, values, seed):
     residues += encoded.numpy()
     for name in counts:
       counts[name] += int(found[name])
-  # Traced, since a bisection that runs operation by operation takes seconds.
-  decode = tf.function(codec.decode, autograph=False)
   return decode(
     [tf.constant(residues % tuner.modulus, tf.int32)],
     tf.nest.map_structure(tf.constant, counts),
@@ -121,7 +134,8 @@ class EncodingProperties(absltest.TestCase):
     tuner = autotune.FixedBinSize(
       bin_size=1.0, modulus=modulus, rounding=rounding
     )
-    (decoded,), _, _ = _round(tuner, tuner.initial_state(), values, seed)
+    run_round = _rounds(tuner, dim, values.dtype)
+    (decoded,), _, _ = run_round(tuner.initial_state(), values, seed)
     self.assertLessEqual(np.max(np.abs(decoded)), modulus / 2)
     off = decoded.numpy() - values.sum(axis=0)
     off -= modulus * np.round(off / modulus)
@@ -152,14 +166,15 @@ class TunerProperties(absltest.TestCase):
       decoding=decoding,
     )
     state = tuner.initial_state()
+    run_round = _rounds(tuner, 1024, np.float32)
     rng = np.random.default_rng(seed)
     for log_scale, num_clients, aligned in history:
       values = rng.normal(size=(num_clients, 1024)) * 10.0**log_scale
       if aligned and num_clients:
         values[:] = values[0]
       before = state
-      (result,), state, measured = _round(
-        tuner, state, values.astype(np.float32), seed
+      (result,), state, measured = run_round(
+        state, values.astype(np.float32), seed
       )
       self.assertTrue(np.all(np.isfinite(result)))
       for part in measured.values():

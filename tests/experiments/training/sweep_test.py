@@ -125,11 +125,16 @@ class ResumeTest(absltest.TestCase):
       time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.join()
+    simulation.set_local_context()
+    undisturbed = tiny_training.numbers(
+      trainer.run(tiny_training.CONFIG, trainer.load_data(tiny_training.CONFIG))
+    )
+    simulation.close()
     with open(path, 'ab') as f:
       f.write(b'{"kind": "round", "ru')  # As if killed while writing.
     self.assertEqual(_sweep(folder).run(), 0)
     rows = result_rows.read(path)
-    self.assertEqual(tiny_training.numbers(rows), self._undisturbed())
+    self.assertEqual(tiny_training.numbers(rows), undisturbed)
     # Nothing is left to do, and doing it changes nothing.
     self.assertEqual(_sweep(folder).run(), 0)
     self.assertEqual(result_rows.read(path), rows)
@@ -139,9 +144,7 @@ class ResumeTest(absltest.TestCase):
     with self.assertLogs(level='WARNING') as logged:
       self.assertEqual(_sweep(folder).run(), 0)
     self.assertIn('checkpoint of version 7 cannot be read', logged.output[0])
-    self.assertEqual(
-      tiny_training.numbers(result_rows.read(path)), self._undisturbed()
-    )
+    self.assertEqual(tiny_training.numbers(result_rows.read(path)), undisturbed)
     self.assertNotEmpty(state.read_bytes())
     # A checkpoint whose rows were lost is refused.
     with open(path) as f:
@@ -154,14 +157,6 @@ class ResumeTest(absltest.TestCase):
       'of all rounds before it in .*, found 2 rows[.] Restore the file',
     ):
       _sweep(folder).run()
-
-  def _undisturbed(self):
-    # A sweep closes the context that it finds.
-    simulation.set_local_context()
-    self.addCleanup(simulation.close)
-    return tiny_training.numbers(
-      trainer.run(tiny_training.CONFIG, trainer.load_data(tiny_training.CONFIG))
-    )
 
 
 if __name__ == '__main__':

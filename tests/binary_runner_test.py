@@ -1,0 +1,41 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+import sys
+
+from absl import flags
+from absl.testing import absltest
+
+from experiments.planner import run_private
+from tests import binary_runner
+
+del run_private  # Its `--num_rounds` is a list, elsewhere it is a number.
+
+
+def _ours():
+  return {k: v for k, v in sys.modules.items() if k.startswith('experiments')}
+
+
+class RunAsMainTest(absltest.TestCase):
+  def test_binaries_see_their_own_flags_and_leave_nothing(self):
+    loaded, names, given = _ours(), list(flags.FLAGS), sys.argv
+    default = flags.FLAGS.num_rounds
+    for module, arguments, said in (
+      ('soak.run', ['--num_rounds=x'], 'num_rounds'),
+      ('protocol_cost.run', ['--results=a,b'], 'must be one file'),
+      ('scaling.run', ['--num_rounds=2'], 'num_rounds'),
+      ('scaling.run', ['--noise_multipliers=2'], 'Unknown command line flag'),
+    ):
+      found = binary_runner.run_as_main(f'experiments.{module}', *arguments)
+      self.assertEqual(found.status, 1)
+      self.assertEqual(found.stdout, '')
+      self.assertIn(said, found.stderr)
+      self.assertEqual(found.stderr.count('\n'), 1)
+    self.assertEqual(_ours(), loaded)
+    self.assertEqual(list(flags.FLAGS), names)
+    self.assertEqual(flags.FLAGS.num_rounds, default)
+    self.assertIs(sys.argv, given)
+
+
+if __name__ == '__main__':
+  absltest.main()
