@@ -56,7 +56,7 @@ class ErrorOfGainTest(parameterized.TestCase):
     for gain in (0.0, 0.3 * signal, signal, 1.2 * signal, 2 * signal):
       expected, _ = reference.decoded_error(half_period, noise_share, gain)
       found = decoding_error.error_of_gain(
-        _float64(gain), _float64(signal), _wrap(half_period)
+        _float64(gain), _float64(noise_share), _wrap(half_period)
       )
       # A is interpolated; what it takes from the error is of its own size.
       wrap = reference.wrapped_error(half_period, False)
@@ -86,7 +86,7 @@ class ErrorOfGainTest(parameterized.TestCase):
     for gain in (signal, 1.5 * signal):
       errors[gain] = (gain * mean - total) ** 2 / np.mean(total**2)
       found = decoding_error.error_of_gain(
-        _float64(gain), _float64(signal), wrap
+        _float64(gain), _float64(1 - signal), wrap
       )
       tolerance = stat_checks.Z * stat_checks.mean_error(
         np.std(errors[gain]), num
@@ -97,7 +97,7 @@ class ErrorOfGainTest(parameterized.TestCase):
 
   def test_without_signal_is_that_of_a_dropped_round(self):
     found = decoding_error.error_of_gain(
-      _float64([0.0, 0.0]), _float64([0.0, 0.5]), _float64(0.1)
+      _float64([0.0, 0.0]), _float64([1.0, 0.5]), _float64(0.1)
     )
     np.testing.assert_array_equal(found, [1.0, 1.0])
 
