@@ -573,8 +573,8 @@ class NextCohortTest(parameterized.TestCase):
         cohorts=cohorts,
       )
     )
-    sizes = found.log_sizes.numpy().reshape(9, 12, 5)[2]
-    weights = found.weights.numpy().reshape(9, 12, 5)[2].sum(axis=1)
+    sizes = found.log_sizes.numpy().reshape(9, 12, 15)[2]
+    weights = found.weights.numpy().reshape(9, 12, 15)[2].sum(axis=1)
     np.testing.assert_allclose(
       sizes,
       np.log(np.maximum(cohorts, 1.0))[:, np.newaxis] + 0 * sizes,
