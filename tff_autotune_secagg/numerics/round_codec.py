@@ -15,6 +15,7 @@ from tff_autotune_secagg.numerics import dtypes
 from tff_autotune_secagg.numerics import measurements
 from tff_autotune_secagg.numerics.reading import decoding
 from tff_autotune_secagg.numerics.reading import fitting
+from tff_autotune_secagg.numerics.reading import stripe_readings
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.reading import wrapped_normal
 from tff_autotune_secagg.numerics.rounding import dither
@@ -181,7 +182,7 @@ class RoundCodec:
       if self._is_dither:
         versines = wrapped_normal.sum_versines(raw, self._tuner.modulus)
       raw_versines += versines
-    sample = fitting.Sample(
+    sample = stripe_readings.Sample(
       raw_versines, decoded_versines, counts, bin_sizes, num_clients
     )
     return leaf_bins, sample

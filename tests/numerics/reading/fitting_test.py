@@ -11,6 +11,7 @@ import tensorflow as tf
 from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg.numerics.reading import fitting
+from tff_autotune_secagg.numerics.reading import stripe_readings
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.reading import wrapped_normal
 from tff_autotune_secagg.numerics.rounding import modes
@@ -24,7 +25,7 @@ _LADDER = 8e-10 * 8.0 ** np.arange(16)
 @functools.lru_cache(maxsize=None)
 def _traced(modulus, rounding):
   def fit(*parts):
-    sample = fitting.Sample(*parts)
+    sample = stripe_readings.Sample(*parts)
     return fitting.fit(sample, modulus=modulus, rounding=rounding)
 
   return tf.function(fit, autograph=False)
