@@ -43,7 +43,8 @@ def draw(rows, title=''):
           2 * row['standard_error'],
         )
         for row in rows
-        if (
+        if row.get('fewest_clients') is None
+        and (
           row['num_clients'],
           row['wrap_probability'],
           row['rounding'],

@@ -74,6 +74,8 @@ class PublishedTest(absltest.TestCase):
         num_clients=row['num_clients'],
         modulus=row['modulus'],
         rounding=modes.Rounding(row['rounding']),
+        # The default when the rows were made.
+        decoding=modes.Decoding.POSTERIOR_MEAN,
         size_uncertainty=uncertainty,
       )
       for uncertainty in (0.04, 0.15)
