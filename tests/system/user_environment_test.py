@@ -17,7 +17,7 @@ import tensorflow_federated as tff
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import seeds
 
-# As the README does: TensorFlow tells at length of assertions that TFF's zeroing
+# As README does: TensorFlow tells at length of assertions that TFF's zeroing
 # leaves unused.
 tf.get_logger().setLevel('CRITICAL')
 autotune.simulation.set_local_context()
