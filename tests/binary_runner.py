@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs binaries of `experiments` inside the test's process.
+"""Runs binaries inside the test's process.
 
 A process of its own takes seconds for each, in which it loads TensorFlow.
 """
@@ -79,7 +79,7 @@ def run_as_main(module: str, *arguments: str) -> Output:
   """
   stdout, stderr = io.StringIO(), io.StringIO()
   with contextlib.ExitStack() as stack:
-    stack.enter_context(_new_experiments())
+    stack.enter_context(_not_loaded(module))
     stack.enter_context(mock.patch.object(sys, 'argv', [module, *arguments]))
     stack.enter_context(contextlib.redirect_stdout(stdout))
     stack.enter_context(contextlib.redirect_stderr(stderr))
@@ -92,9 +92,9 @@ def run_as_main(module: str, *arguments: str) -> Output:
 
 
 @contextlib.contextmanager
-def _new_experiments():
-  """Within it, no module of `experiments` is loaded and no flag of it there."""
-  loaded = _pop_experiments()
+def _not_loaded(module):
+  """Within it, `module` and `experiments` are not loaded, nor flags there."""
+  loaded = _pop(module)
   handlers = list(logging.root.handlers)
   with flagsaver.flagsaver():
     # What an `absl.flags.FlagValues` knows is in dictionaries, some of lists.
@@ -110,12 +110,16 @@ def _new_experiments():
     finally:
       vars(flags.FLAGS).update(known)
       logging.root.handlers[:] = handlers
-      _pop_experiments()
+      _pop(module)
       sys.modules.update(loaded)
 
 
-def _pop_experiments():
-  names = [n for n in sys.modules if n.partition('.')[0] == 'experiments']
+def _pop(module):
+  names = [
+    name
+    for name in sys.modules
+    if name == module or name.partition('.')[0] == 'experiments'
+  ]
   return {name: sys.modules.pop(name) for name in names}
 
 

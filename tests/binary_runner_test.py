@@ -6,10 +6,10 @@ import sys
 from absl import flags
 from absl.testing import absltest
 
-from experiments.planner import run_private
+from experiments.error_table import run as run_error_table
 from tests import binary_runner
 
-del run_private  # Its `--num_rounds` is a list, elsewhere it is a number.
+del run_error_table  # Its `--num_rounds` is not that of others.
 
 
 def _ours():
@@ -24,7 +24,7 @@ class RunAsMainTest(absltest.TestCase):
       ('soak.run', ['--num_rounds=x'], 'num_rounds'),
       ('protocol_cost.run', ['--results=a,b'], 'must be one file'),
       ('scaling.run', ['--num_rounds=2'], 'num_rounds'),
-      ('scaling.run', ['--noise_multipliers=2'], 'Unknown command line flag'),
+      ('scaling.run', ['--moduli=2'], 'Unknown command line flag'),
     ):
       found = binary_runner.run_as_main(f'experiments.{module}', *arguments)
       self.assertEqual(found.status, 1)

@@ -151,8 +151,9 @@ class AbstractSweep(abc.ABC):
       with contextlib.ExitStack() as stack:
         with command_line.user_errors():
           stack.enter_context(self.results.held())
-          self._prepare()
+          # First: the settings' check creates processes.
           set_context(self._workers)
+          self._prepare()
         described = environment.describe()
         for config in self._configs:
           self._run_one(config, described, progress)

@@ -55,8 +55,8 @@ def _run(training, file):
     workers=tuple(FLAGS.workers),
   )
   with command_line.user_errors():
+    sweep.set_context(FLAGS.workers)  # All must answer before any is timed.
     scaling.check(config)
-  sweep.set_context(FLAGS.workers)  # All must answer before any is timed.
   values = dict(dataclasses.asdict(training), num_workers=len(FLAGS.workers))
   run = results_file.run_name(values)
   for row in file.store(run, values, scaling.run(config)):

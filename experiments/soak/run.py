@@ -41,9 +41,9 @@ def _run(config, file):
   from experiments.soak import soak
   from tff_autotune_secagg import simulation
 
+  simulation.set_local_context()
   with command_line.user_errors():
     soak.check(config)
-  simulation.set_local_context()
   for row in soak.run_to_file(config, file):
     print(
       f'round {row["round"]}: {len(row["violations"])} violations, '

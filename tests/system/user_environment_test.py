@@ -17,15 +17,17 @@ import tensorflow_federated as tff
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import seeds
 
+# As README does: TensorFlow tells at length of assertions that TFF's zeroing
+# leaves unused.
+tf.get_logger().setLevel('CRITICAL')
+autotune.simulation.set_local_context()
 floats = tff.TensorType(np.float32, [8])
 factories = {
   # Eight bits were meant.
   'default': autotune.autotuned_secure_aggregator(modulus=8, weighted=False),
   'seed': autotune.AutotunedSecureSumFactory(modulus=256, seed=1),
 }
-# TFF's zeroing leaves assertions unused, of which TensorFlow tells at length.
 processes = {name: made.create(floats) for name, made in factories.items()}
-autotune.simulation.set_local_context()
 found = {}
 for name, process in processes.items():
   state = process.initialize()

@@ -273,8 +273,11 @@ def _compute(stages, argument_types, inner_value_type, inner_process) -> _Chain:
 
 def _unnest(stages, state):
   """Returns checked settings and state of each stage, and the inner state."""
-  own_states = []
+  own_states, checked = [], []
   for made in stages:
-    settings, own, state = stage.unnest_state(made, state)
+    # In order: the error names the outermost setting that differs.
+    with tf.control_dependencies(checked):
+      settings, own, state = stage.unnest_state(made, state)
+    checked = checked + list(settings.values())
     own_states.append((settings, own))
   return own_states, state

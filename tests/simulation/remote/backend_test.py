@@ -203,8 +203,7 @@ class TwoWorkersTest(parameterized.TestCase):
     _set_context()
     process = tff_autotune_secagg.QuantizeModFactory(
       tff_autotune_secagg.ExactModularSumFactory(modulus=2**10),
-      modulus=2**10,
-      bin_size=bin_size,
+      tuner=tff_autotune_secagg.FixedBinSize(modulus=2**10, bin_size=bin_size),
     ).create(tff.types.TensorType(np.float32, [dim]))
     state = process.initialize()
     # Evenly spread within the bins, and the same at all clients, which is where
