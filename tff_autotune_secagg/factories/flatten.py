@@ -59,9 +59,9 @@ class FlattenFactory(chain.ChainedFactory):
 def flatten_first(
   factory: tff.aggregators.AggregationFactory,
 ) -> tff.aggregators.AggregationFactory:
-  """Returns the factory behind a flattening of the value, weighted like it.
+  """Wraps a factory so that values are flattened first; weighted if it is.
 
-  Use this for TFF's zeroing and clipping. They compile something for each
+  Use this for TFF's zeroing and clipping. They compile a computation for each
   tensor: a thousand tensors take minutes. And they take an infinity for a large
   number; it is turned into NaN here, which they hand on to be rejected. A value
   that is a single tensor of float32 or float64 keeps its shape.

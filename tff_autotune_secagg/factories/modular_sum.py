@@ -24,6 +24,11 @@ class ExactModularSumFactory(chain.ChainedFactory):
   Types:
     `value_type` is a structure of int32 and int64 tensors; the result has the
     same type.
+  Modulus:
+    The user's, checked by `_checks.check_modulus` here and in the tuner. The
+    chain hands the tuner's to `WireStage`, which refuses another one, and
+    `QuantizeStage` writes it into the state, so that a checkpoint of another
+    modulus is refused.
   State:
     Empty.
   Measurements:

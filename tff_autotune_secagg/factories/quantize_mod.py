@@ -24,7 +24,8 @@ class QuantizeModFactory(chain.ChainedFactory):
     dither.
   At server:
     A residue of the inner sum is read as the integer nearest to 0 in its class
-    and multiplied by the same bin size, or decoded to its posterior mean.
+    and multiplied by the same bin size, or decoded in another way, see
+    `Decoding`.
   Types:
     `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors. The inner factory is created for int32 tensors of the same shapes
@@ -36,11 +37,14 @@ class QuantizeModFactory(chain.ChainedFactory):
   Measurements:
     `bin_size` (units of the values; that of this round, or, in a calibration
     round, that of the round before), `calibrating`, `blind`, `zero_sum`,
-    `modulus_too_small` (bools, about this round), `sum_stddev` (fitted root
+    `modulus_too_small` (bools, about this round: it ran on the ladder, its
+    residues looked uniform, its residues were all 0, no bin size serves so many
+    clients), `sum_stddev` (fitted root
     mean square of a coordinate of the true sum), `size_forecast` (what the
     tuner took it for) and `size_uncertainty` (standard deviation of the
     forecast's logarithm; both 0 without a forecast), `wrap_probability` (fitted
-    share of wrapped coordinates), `predicted_nmse`, `num_clients` (whose update
+    share of wrapped coordinates), `predicted_nmse` (expected squared error over
+    the squared norm, at most that), `num_clients` (whose update
     is not 0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client`
     (payload of the residues) and `inner`.
   Randomness:
@@ -52,10 +56,10 @@ class QuantizeModFactory(chain.ChainedFactory):
     the sum and variance at most `num_clients * bin_size**2 / 4` per coordinate,
     if none of the rounded sum leaves half a period. With dither clients share
     their offsets, and equal clients their errors: the variance is then at most
-    `num_clients**2 * bin_size**2 / 12`. With `Decoding.POSTERIOR_MEAN` the
-    expected squared error is at most the squared norm of the sum, if
-    coordinates are normal around 0, as after a rotation, and clients do not
-    nearly cancel: the fit takes the sum for a sum of independent clients.
+    `num_clients**2 * bin_size**2 / 12`. With `Decoding.UNBIASED` and
+    `Decoding.POSTERIOR_MEAN` the expected squared error is at most the squared
+    norm of the sum, for any clients, if coordinates are normal around 0, as
+    after a rotation.
   Limits:
     A coordinate outside half a period is off by a multiple of
     `modulus * bin_size`. If a client has a coordinate of 2**30 bins or more, or

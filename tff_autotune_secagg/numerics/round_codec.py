@@ -42,8 +42,8 @@ class RoundCodec:
   def is_too_short(self) -> bool:
     """Whether there are too few coordinates to read any sum by.
 
-    A sum is told from uniform residues by 13 coordinates (26 for a modulus of
-    2), and a calibration by those of one of the 16 stripes.
+    It takes 13 coordinates (26 for a modulus of 2) to tell a sum from uniform
+    residues; in a calibration, so many in one of the 16 stripes.
     """
     sizes = [spec.shape.num_elements() for spec in self._specs]
     counts = sum(stripes.stripe_counts(size) for size in sizes)

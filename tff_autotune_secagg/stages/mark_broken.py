@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Broken values as NaN."""
+"""Turns broken values into NaN."""
 
 import collections
 
@@ -18,7 +18,7 @@ class MarkBrokenStage(stage.Stage):
   """
 
   def encode(self, leaves, parameters):
-    """Marks, in a second look at leaves that a first one finds suspicious."""
+    """Replaces what is not finite by NaN."""
     del parameters  # None.
     return [self._marked(leaf) for leaf in leaves], collections.OrderedDict()
 

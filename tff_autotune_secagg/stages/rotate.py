@@ -26,6 +26,10 @@ def width(dim: int, min_dim: int = MIN_DIM) -> int:
 class RotateStage(stage.Stage):
   """Rotates each leaf as a vector, all clients alike.
 
+  How often is `num_rotations=` of the factories; the loop over rotations is in
+  `randomized_hadamard`. Another rotation is another stage in the place of this
+  one.
+
   State:
     `settings`, `seed` and `round`.
   """

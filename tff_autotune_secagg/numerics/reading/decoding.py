@@ -18,6 +18,9 @@ The posterior mean has h = S^2 / sigma_o^2. It has the least error, and shrinks
 the sum by about that error. The unbiased decoding has h = 1 / (1 - A), but
 never more than twice S^2 / sigma_o^2, from where on the error exceeds that of a
 dropped round.
+
+S^2 itself is not known. Both gains use bounds of it that hold for any clients,
+`gain` and `max_gain` of the fit, see `signal_bound`.
 """
 
 import tensorflow as tf

@@ -41,12 +41,12 @@ class WrappedNormalFit(NamedTuple):
     sum_stddev: scalar, root mean square of a coordinate of the true rotated
       sum, units of the values, for independent clients. 0 if blind, and 0 if
       the sum can not be told from the rounding of an ordinary round.
-    observed_stddev: [NUM_STRIPES], the same with the rounding noise of each
-      stripe's bin size; many periods, which decode to 0, where nothing is known
-      of a stripe. 0 if blind.
-    gain: [NUM_STRIPES], the share of signal in the observed variance that is
-      beyond doubt, 0 to 1. Decoding with it has at most the error that
-      `decoding_error.error_of_gain` predicts for it.
+    observed_stddev: [NUM_STRIPES], that of the stripe's coordinates with the
+      rounding noise of its bin size. Where nothing is known of a stripe it is
+      so large that it decodes to 0. 0 if blind.
+    gain: [NUM_STRIPES], the share of signal in the observed variance, 0 to 1:
+      the estimate, but at most twice what is beyond doubt. Decoding with it has
+      at most the error that `decoding_error.error_of_gain` predicts for it.
     max_gain: [NUM_STRIPES], 0 to 2: a larger gain could err by more than a
       dropped round.
     is_blind: scalar bool, the sum says nothing about its size.
@@ -81,8 +81,8 @@ def fit(
 
   Returns:
     A `WrappedNormalFit`, finite for every input. Uniform residues are called
-    readable with probability 2.9e-7 per statistic: one in an ordinary round,
-    up to sixteen in a calibration round.
+    readable with probability 2.9e-7 per statistic: one in an ordinary round
+    (two with dither), up to sixteen in a calibration round.
   """
   seen = stripe_readings.look(sample, modulus, rounding)
   anchor = _anchor(seen.reading.is_readable, seen.raw, modulus)

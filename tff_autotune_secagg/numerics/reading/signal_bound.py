@@ -59,12 +59,12 @@ class Observed(NamedTuple):
 
 
 class SignalBound(NamedTuple):
-  """Bounds of S^2; float64 scalars, units of the values squared.
+  """What gains rest on; float64 scalars, units of the values squared.
 
   Attributes:
-    variance: twice the lower bound, or the estimate if that is less. A gain of
+    variance: the estimate of S^2, but at most twice its lower bound: a gain of
       `variance` / sigma_o^2 never errs by more than a dropped round.
-    doubled: twice the lower bound.
+    doubled: twice the lower bound of S^2.
     error: standard error of the estimate that `variance` comes from.
     index: int32, the stripe that it comes from.
   """
@@ -172,9 +172,9 @@ def of_stripes(
   """Returns sigma_o^2 of each stripe and where it can be decoded by it.
 
   A stripe that shows less than the bound has wrapped, or its coordinates are
-  not normal: it is not decodable, and no more is one of too few residues that
-  are not 0. Stripes finer than the finest readable one in
-  a row show nothing themselves; they are at most as wide as that one.
+  not normal: it is not decodable. Nor is a stripe with too few residues that
+  are not 0. A stripe finer than the finest sound one gets that one's variance
+  as an upper limit.
 
   Args:
     observed: of the stripes.

@@ -47,13 +47,14 @@ class Reading(NamedTuple):
   Attributes:
     sum_stddev: estimate of every stripe, units of the values.
     is_readable: whether to believe it.
-    min_variance_bins: least variance of the rounding, bins^2.
+    dither_variance_bins: variance of the rounding that the sum shows under a
+      dither, bins^2; 0 for stochastic rounding.
     is_decodable: whether the error of a decoded coordinate is known.
   """
 
   sum_stddev: tf.Tensor
   is_readable: tf.Tensor
-  min_variance_bins: tf.Tensor
+  dither_variance_bins: tf.Tensor
   is_decodable: tf.Tensor
 
 
@@ -107,7 +108,7 @@ def look(sample, modulus, rounding):
       sample.decoded_versines, sample.counts, is_ladder, modulus
     )
     reading = _read_dither(raw, decoded, bin_sizes, clients, is_ladder, modulus)
-    shared = reading.min_variance_bins
+    shared = reading.dither_variance_bins
     max_noise_bins = tf.where(is_ladder, max_noise_bins, shared)
     are_alike = shared[0] > _ALIKE * clients * dither.UNIFORM_VARIANCE
   return Seen(

@@ -30,15 +30,17 @@ class Decoding(enum.Enum):
 
   Attributes:
     UNBIASED: the mean of the true sum given its residue and the fitted normal,
-      divided by what that shrinks. Over the rotations the result has the true
-      sum for its mean, wherever that is possible with an error no larger than
-      that of a dropped round; elsewhere it is shrunk until it is. What a
-      training wants: a smaller step is what few bits would cost it.
+      divided by the factor by which that mean is too short. Averaged over the
+      rotations the result is the true sum, wherever that is possible with an
+      error no larger than that of a dropped round; elsewhere it is shrunk until
+      it is. The right choice for training: a shrunk sum acts as a smaller
+      learning rate.
     POSTERIOR_MEAN: the same, shrunk: the least error that a single sum can
       have, and a sum that is shorter than the true one by about that error.
     CENTRED: the representative nearest to 0 times the bin size, as in the
-      paper: unbiased where nothing wraps, of any error where the bin size does
-      not fit.
+      paper: unbiased where nothing wraps, and without a bound where the bin
+      size does not fit. Calibrations, and rounds of which nothing is known, are
+      decoded as UNBIASED, unless the bin size is fixed.
   """
 
   UNBIASED = 'unbiased'

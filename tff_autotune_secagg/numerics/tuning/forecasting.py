@@ -8,9 +8,8 @@ clients that happened to come: the local-level model (West and Harrison 1997,
 chapter 2), whose best forecast is exponential smoothing, m <- m + g (x - m),
 with a gain g that depends on the two variances (Muth 1960). A sum of n clients
 is n^c times as large as that of a client of the mean size, with c = 1/2 for
-independent clients and 1 for clients that agree; where the server divides by
-weights that clients choose, c may be anything down to 0. So the level is that
-of x - c ln n.
+independent clients and 1 for clients that agree. Where clients shrink what they
+send as cohorts grow, c goes down to 0. So the level is that of x - c ln n.
 
 Neither g nor c is known, so nine forecasters run side by side, three gains
 times three exponents:
@@ -29,6 +28,8 @@ squared difference of successive ln n over twice their variance, is near 1 for
 the first and small for the second.
 
 The forecast is the mixture of the t-distributions that all of this gives.
+Before the first sum nothing is assumed: the reported size is 0, its uncertainty
+30, and the first round calibrates.
 
 A surprise is an error far beyond the scales. A first one is taken for a jump:
 all levels move to it, so that the next round is forecast well, and no scale
@@ -58,10 +59,10 @@ _ERROR_MEMORY = 0.9
 _WEIGHT_MEMORY = 0.95
 # Weights and floor make the variance of normal errors too small by this factor.
 _CONSISTENCY = 1.2
-# What is assumed before the first error, and forgotten: errors of e^0.2.
+# What is assumed before the first error, and forgotten: errors of 0.2 in ln.
 _PRIOR_STDDEV = 0.2
 _PRIOR_COUNT = 3.0
-# What is never forgotten: three errors of e^0.04, which keep scales from 0.
+# What is never forgotten: three errors of 0.04 in ln, which keep scales from 0.
 _FLOOR_STDDEV = 0.04
 _FLOOR_COUNT = 3.0
 
@@ -96,7 +97,8 @@ class Forecast(NamedTuple):
     log_sizes: float64 [1620], nodes.
     weights: float64 [1620], their probabilities.
     mean: float64 scalar, of the mixture; 0 before anything is known.
-    stddev: float64 scalar, of the mixture; 30 before anything is known.
+    stddev: float64 scalar, of the mixture; 30 before anything is known, when
+      the nodes mean nothing.
   """
 
   log_sizes: tf.Tensor
@@ -185,11 +187,11 @@ def update(
   """Returns the state after a round.
 
   - A readable round moves the levels and teaches the scales, unless it is a
-    surprise. Its own error moves levels less and teaches nothing.
+    surprise. The larger its standard error, the less it moves the levels.
   - An unreadable one keeps the levels and widens the scales; if it was a
     surprise, it waits for the next readable round. A size that has stayed out
     there, surprise or not, was a jump. One that came back is forgotten, unless
-    it has happened twice before within some ten rounds: then it is learned.
+    it has happened twice before within thirteen rounds: then it is learned.
 
   Args:
     state: of `initial_state` or `update`.

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who decides the bin size of a round, and carries it from round to round.
 
-A `Tuner` is three pure functions on a small state: the initial state, the bin
+A `Tuner` is a few pure functions on a small state: the initial state, the bin
 sizes of a round, and the next state from the round's fit. Nobody else reads the
-state.
+state, but for `learned_size`, which reads the forecast.
 """
 
 import abc

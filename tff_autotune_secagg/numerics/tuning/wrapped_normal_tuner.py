@@ -42,7 +42,9 @@ def best_bin_size(
 
   Args:
     predicted: of the round.
-    num_clients: float64 scalar of at least 1, clients of the round.
+    num_clients: float64 scalar of at least 1, clients whose rounding noise to
+      reckon with: those of the last round stand in for those of the next. Which
+      cohort the size is for is a matter of the forecast.
     modulus: Python int.
     rounding: the clients' mode.
     decoding: the server's mode.
@@ -66,10 +68,10 @@ class WrappedNormalTuner(tuners.Tuner):
 
   A round either runs at one bin size, or calibrates: then the bins are a ladder
   over 13 decades from which any scale can be read. The first round calibrates,
-  and so does every round after one whose sum was blind, or 0 although clients
-  had something to send. A calibration that finds nothing moves the ladder, up
-  if the sum was blind and down if it was 0, until it finds the sum or float32
-  ends.
+  and so does every round after one whose sum was blind, or could not be told
+  from 0 or from rounding although clients had something to send. A calibration
+  that finds nothing moves the ladder, up if the sum was blind and down if it
+  was 0, until it finds the sum or float32 ends.
 
   The bin size is that of least expected error under the forecast of the next
   sum's size (`forecasting`); with a given `wrap_probability`, that of the
