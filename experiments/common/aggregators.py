@@ -11,6 +11,9 @@ import dataclasses
 import math
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
+# What `autotuned` had before its defaults were others.
+FORMER_DEFAULTS = 'clipping=false,decoding=posterior_mean'
+
 _REQUIRED = object()
 
 
@@ -234,6 +237,19 @@ def parse(text: str) -> Scheme:
       )
     settings[key] = given.get(key, default)
   return Scheme(text, name, settings)
+
+
+def label(text: str) -> str:
+  """The text as legends have it.
+
+  Settings that were the package's defaults once, and are in the text since they
+  are no longer, become two words.
+  """
+  for before in ',:':
+    text = text.replace(
+      f'{before}{FORMER_DEFAULTS}', f'{before} posterior mean'
+    )
+  return text
 
 
 def fill_in(text: str, bits: int, largest: float) -> str:

@@ -63,7 +63,7 @@ def alpha_label(aggregator: str) -> str:
   """As the paper's figures: alpha and the ratio sigma/t that it stands for."""
   alpha = aggregators.parse(aggregator).settings.get('wrap_probability')
   if alpha is None:
-    return aggregator
+    return aggregators.label(aggregator)
   return f'$\\alpha$={alpha:.2g} ($\\sigma/t$={sigma_over_t(alpha):.2f})'
 
 
@@ -120,7 +120,7 @@ def repeats_note(rows: Sequence[Row]) -> str:
   return f'{most} repeats, band: 95 % t-interval of the mean'
 
 
-def plot_series(axes, rows, value, label_fn=str) -> None:
+def plot_series(axes, rows, value, label_fn=aggregators.label) -> None:
   """Draws one curve for each aggregator, with its band if there are few.
 
   Args:

@@ -4,12 +4,11 @@
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from experiments.common import aggregators
 from experiments.forecasting import replay
 
 Row = Mapping[str, Any]
 
-# What runs had before the package's defaults became others.
-_FORMER_DEFAULTS = 'clipping=false,decoding=posterior_mean'
 # Runs at this modulus lost no round and know their sizes best.
 _MODULUS = 256
 
@@ -59,7 +58,7 @@ def _default(rows, modulus):
 
   Neither matters here; sizes are those of sums before the decoding.
   """
-  texts = {_text(modulus), f'{_text(modulus)},{_FORMER_DEFAULTS}'}
+  texts = {_text(modulus), f'{_text(modulus)},{aggregators.FORMER_DEFAULTS}'}
   return [row for row in rows if row['config']['aggregator'] in texts]
 
 
