@@ -115,7 +115,7 @@ class BinaryTest(absltest.TestCase):
     self.assertIn('5,000 values, 1,000 clients', text)
     found = re.search(
       r'^`modulus` 16 is too small for `num_clients` 1000: the predicted error'
-      r' is 0\.99 of the squared norm of the sum, above 0\.5\. Raise'
+      r' is 1 of the squared norm of the sum, above 0\.5\. Raise'
       r' `modulus` to (\d+) or more, or lower `num_clients`\.',
       text,
       re.MULTILINE,

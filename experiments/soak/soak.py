@@ -70,8 +70,7 @@ def error_bound(
   clients whose updates are small against a bin: n^2 / 12 bin^2 per entry.
   Entries that come near half a period cost at most a period each; their number
   is bounded by what a normal exceeds with probability `_FALSE_ALARM`. Where the
-  sum is much wider than that, its own energy bounds the error of the posterior
-  mean.
+  sum is much wider than that, its own energy bounds the expected error.
   """
   variance = num_clients / 4
   if dither:
@@ -213,6 +212,7 @@ def _build(config: script.Config) -> tff.templates.AggregationProcess:
   return autotune.autotuned_secure_aggregator(
     modulus=config.modulus,
     zeroing=False,
+    clipping=False,
     rounding=rounding,
     seed=config.seed,
   ).create(tff.TensorType(np.float32, [config.dim]), tff.TensorType(np.float32))

@@ -66,7 +66,10 @@ def _training():
     model_fn,
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
     model_aggregator=autotune.autotuned_secure_aggregator(
-      zeroing=False, rounding=autotune.Rounding.DITHER, seed=1
+      zeroing=False,
+      clipping=False,
+      rounding=autotune.Rounding.DITHER,
+      seed=1,
     ),
   )
 
@@ -257,7 +260,7 @@ class RefusalTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('modulus', 'modulus', 16, 256, 'QuantizeModFactory'),
     ('rounding', 'dither', 0, 1, 'QuantizeModFactory'),
-    ('version', 'state_format', 1, 2, 'QuantizeModFactory'),
+    ('version', 'state_format', 2, 3, 'QuantizeModFactory'),
     ('size', 'dim', 1501, 1500, 'HadamardRotationFactory'),
     ('rotation', 'num_rotations', 2, 1, 'HadamardRotationFactory'),
   )

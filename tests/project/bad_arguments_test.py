@@ -57,8 +57,13 @@ _TUNING = dict(
   rounding=_ENUM,
   decoding=_ENUM,
 )
+_EXPECTED_SIZE = (
+  tuple(v for v in _NOT_FLOAT if v is not None),
+  (0, 0.0, -1.0, 1e-31, 1e31, 10**400) + _NOT_FINITE,
+)
 _AGGREGATOR = dict(
   _TUNING,
+  expected_size=_EXPECTED_SIZE,
   modulus=_MODULUS,
   num_clients=_OPTIONAL_COUNT,
   num_rotations=_ROTATIONS,
@@ -145,7 +150,12 @@ _CALLABLES = {
   'WrappedNormalTuner': (
     autotune.WrappedNormalTuner,
     dict(modulus=256),
-    dict(_TUNING, modulus=_MODULUS),
+    dict(
+      _TUNING,
+      expected_size=_EXPECTED_SIZE,
+      modulus=_MODULUS,
+      num_clients=_OPTIONAL_COUNT,
+    ),
   ),
   'autotuned_secure_aggregator': (
     autotune.autotuned_secure_aggregator,
@@ -248,6 +258,7 @@ _ELSEWHERE = {
   'Rounding',
   '__version__',
   'check_state',
+  'learned_size',
   'load_latest_state',
   'programs',
   'round_measurements',
@@ -335,6 +346,21 @@ class BadArgumentsTest(parameterized.TestCase):
     ):
       autotune.autotuned_secure_aggregator(bits='8')
 
+  def test_an_expected_size_beside_a_wrap_probability_is_refused(self):
+    for name in (
+      'AutotunedSecureSumFactory',
+      'WrappedNormalTuner',
+      'autotuned_secure_aggregator',
+    ):
+      function, right, _ = _CALLABLES[name]
+      with self.assertRaisesWithLiteralMatch(
+        ValueError,
+        '`expected_size` must be left out where `wrap_probability` is given,'
+        " found 2.0 and 0.01: the paper's rule begins with a calibration of its"
+        ' own.',
+      ):
+        function(**right, expected_size=2.0, wrap_probability=0.01)
+
   def test_the_smallest_and_largest_values_are_taken(self):
     for modulus in (2, 2**30, np.int64(256), np.uint8(200)):
       autotune.AutotunedSecureSumFactory(modulus=modulus)
@@ -346,6 +372,8 @@ class BadArgumentsTest(parameterized.TestCase):
         factory, tff.aggregators.UnweightedAggregationFactory
       )
     autotune.AutotunedSecureSumFactory(modulus=256, seed=2**63 - 1)
+    for size in (1e-30, 1e30, np.float32(2), 3):
+      autotune.AutotunedSecureSumFactory(modulus=256, expected_size=size)
     self.assertLess(
       autotune.predicted_nmse(num_clients=10**12, modulus=2**30), 1
     )

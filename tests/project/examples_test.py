@@ -111,7 +111,9 @@ class ExamplesTest(absltest.TestCase):
       [int(row['round']) for row in rows], list(range(1, done + 2))
     )
     # The continued run knows the bin size: only the very first round looks.
-    calibrating = [row['aggregator/zeroing/value/calibrating'] for row in rows]
+    (name,) = [name for name in rows[0] if name.endswith('/calibrating')]
+    self.assertEqual(name, 'aggregator/zeroing/clipping/value/calibrating')
+    calibrating = [row[name] for row in rows]
     self.assertEqual(calibrating, ['True'] + ['False'] * done)
 
   def test_a_folder_that_cannot_be_written_is_one_sentence(self):

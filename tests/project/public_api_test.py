@@ -36,6 +36,7 @@ _NAMES = [
   'distributed_dp_aggregator',
   'distributed_dp_epsilon',
   'distributed_dp_event',
+  'learned_size',
   'load_latest_state',
   'optimal_wrap_probability',
   'plan_distributed_dp_modulus',
@@ -160,11 +161,8 @@ class PublicApiTest(absltest.TestCase):
     ).parameters
     theirs = inspect.signature(tff.learning.secure_aggregator).parameters
     for name in ('zeroing', 'clipping', 'weighted'):
-      self.assertIn(name, theirs)
-      self.assertIn(name, ours)
-    self.assertTrue(ours['zeroing'].default)
-    self.assertFalse(ours['clipping'].default)
-    self.assertTrue(ours['weighted'].default)
+      self.assertIs(ours[name].default, theirs[name].default, name)
+      self.assertIs(ours[name].default, True, name)
     self.assertEqual(ours['modulus'].default, 256)
 
   def test_names_do_not_clash_with_those_of_tff(self):

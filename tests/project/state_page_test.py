@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/state.md lists the fields that states have, and no others."""
 
+import math
 import pathlib
 import re
 
@@ -71,13 +72,23 @@ class StatePageTest(parameterized.TestCase):
       below = [p for p in leaves if f'{p}/'.startswith(f'{path}/')]
       if not path.endswith('ed_count_agg'):  # They are empty.
         self.assertNotEmpty(below, path)
-      if dtype and 'three' not in dtype:
+      if dtype and path in leaves:
         self.assertEqual(leaves[path], dtype.replace(' [', '['))
+      elif dtype:  # A folder: the dtype of all, and how many numbers or fields.
+        self._check_folder({p: leaves[p] for p in below}, dtype)
     # Behind `inner_agg` and `value` everything has a row of its own.
     outer = {'inner_agg', 'inner_agg/inner_agg', 'inner_agg/inner_agg/value'}
     for leaf in leaves:
       owners = [p for p in listed if f'{leaf}/'.startswith(f'{p}/')]
       self.assertNotEmpty(set(owners) - outer, leaf)
+
+  def _check_folder(self, leaves, dtype):
+    """Checks a row such as 'float32, three' or 'float64, 42 in all'."""
+    dtype, count = dtype.split(', ')
+    found = [leaf.rstrip(']').partition('[')[::2] for leaf in leaves.values()]
+    self.assertEqual({name for name, _ in found}, {dtype})
+    num = sum(math.prod(map(int, filter(None, s.split(',')))) for _, s in found)
+    self.assertIn(count, (f'{num} in all', {3: 'three'}.get(num)))
 
   def test_the_switches_nest_as_it_says(self):
     rows = [r for r in _rows('The autotuned aggregator') if len(r) == 2][1:]

@@ -278,7 +278,7 @@ def _scaled(value, factor):
 @functools.lru_cache(maxsize=None)
 def _mean_process(zeroing):
   factory = autotune.autotuned_secure_aggregator(
-    modulus=_WIDE, zeroing=zeroing, seed=1
+    modulus=_WIDE, zeroing=zeroing, clipping=False, seed=1
   )
   half = tff.TensorType(np.float16, [512])
   single = tff.TensorType(np.float32, [512])
@@ -392,12 +392,21 @@ def _settle(state, values, weights):
 
 
 class ZeroingTest(_StateChecks):
-  """The ready-made aggregator zeroes a client far larger than the others."""
+  """A client far larger than the others becomes zeros and keeps its weight.
+
+  A client that is not finite is rejected, and its weight with it.
+  """
 
   @parameterized.named_parameters(
-    ('million', 1e6), ('1e38', 1e38), ('inf', np.inf), ('nan', np.nan)
+    ('million', 1e6, 0),
+    ('1e38', 1e38, 0),
+    ('inf', np.inf, 1),
+    ('minus_inf', -np.inf, 1),
+    ('nan', np.nan, 1),
   )
-  def test_others_are_averaged_and_the_next_round_is_normal(self, number):
+  def test_others_are_averaged_and_the_next_round_is_normal(
+    self, number, num_rejected
+  ):
     process, rng = _mean_process(True), np.random.default_rng(13)
     values = [_good_pair(rng) for _ in range(5)]
     values[0][1][:] = number
@@ -406,11 +415,10 @@ class ZeroingTest(_StateChecks):
     # The layers from outside: zeroing, mean, sum.
     measured = output.measurements
     mean = measured['zeroing']
-    zeroed = measured['zeroed_count']
-    self.assertEqual(zeroed + mean['rejected_clients'], 1)
+    self.assertEqual(mean['rejected_clients'], num_rejected)
+    self.assertEqual(measured['zeroed_count'], 1 - num_rejected)
     self.assertEqual(mean['value']['num_clients'], 4)
-    # A zeroed client still has its weight; a rejected one has none.
-    total = 10.0 * (5 - mean['rejected_clients'])
+    total = 10.0 * (5 - num_rejected)
     self.assertEqual(mean['weight_sum'], total)
     truth = 10 * sum(_pair_vector(v) for v in values[1:]) / total
     error = np.sum((_pair_vector(output.result) - truth) ** 2)
@@ -427,10 +435,53 @@ class ZeroingTest(_StateChecks):
     self.assertLess(error / np.sum(truth**2), limit)
 
 
+class DefaultTest(_StateChecks):
+  """As it is by default, with zeroing and clipping."""
+
+  @parameterized.named_parameters(
+    ('inf', np.inf), ('minus_inf', -np.inf), ('nan', np.nan)
+  )
+  def test_who_is_not_finite_is_rejected_with_its_weight(self, number):
+    process, rng = _default_process(), np.random.default_rng(15)
+    state = process.initialize()
+    for _ in range(2):
+      state = process.next(state, _small_pairs(rng), [np.float32(10)] * 5).state
+    values = _small_pairs(rng)
+    values[0][1][-1:] = number
+    output = process.next(state, values, [np.float32(10)] * 5)
+    measured = autotune.round_measurements(output.measurements)
+    self.assertEqual(measured['rejected_clients'], 1)
+    self.assertEqual(measured['weight_sum'], 40)
+    self.assertEqual(measured['num_clients'], 4)
+    self.assertEqual(measured['zeroed_count'], 0)
+    self.assertEqual(measured['clipped_count'], 0)
+    truth = sum(_pair_vector(v) for v in values[1:]) / 4
+    error = np.sum((_pair_vector(output.result) - truth) ** 2)
+    limit = _SLACK * measured['predicted_nmse'] + 1e-6
+    self.assertLess(error / np.sum(truth**2), limit)
+    self.assert_bin_size_usable(output.state)
+
+
+@functools.lru_cache(maxsize=None)
+def _default_process():
+  factory = autotune.autotuned_secure_aggregator(modulus=_WIDE, seed=1)
+  half = tff.TensorType(np.float16, [512])
+  single = tff.TensorType(np.float32, [512])
+  return factory.create(tff.to_type((half, single)), _WEIGHT_TYPE)
+
+
+def _small_pairs(rng):
+  """Five clients of a norm near 0.6, below the first limit of the clipping."""
+  pairs = [_good_pair(rng) for _ in range(5)]
+  return [
+    (half / np.float16(50), single / np.float32(50)) for half, single in pairs
+  ]
+
+
 class ScalarTest(_StateChecks):
   def test_bad_scalars_do_not_touch_the_mean_of_good_ones(self):
     factory = autotune.autotuned_secure_aggregator(
-      modulus=_WIDE, zeroing=False, weighted=False, seed=1
+      modulus=_WIDE, zeroing=False, clipping=False, weighted=False, seed=1
     )
     process = factory.create(tff.TensorType(np.float32))
     state = process.initialize()
@@ -451,7 +502,10 @@ class DitherTest(_StateChecks):
 
   def test_rejected_and_silent_clients_leave_no_dither(self):
     factory = autotune.autotuned_secure_aggregator(
-      zeroing=False, seed=1, rounding=autotune.Rounding.DITHER
+      zeroing=False,
+      clipping=False,
+      seed=1,
+      rounding=autotune.Rounding.DITHER,
     )
     process = factory.create(tff.TensorType(np.float32, [1024]), _WEIGHT_TYPE)
     rng = np.random.default_rng(14)

@@ -220,7 +220,11 @@ def _process():
     )
   )
   factory = autotune.autotuned_secure_aggregator(
-    modulus=64, zeroing=False, rounding=autotune.Rounding.DITHER, seed=3
+    modulus=64,
+    zeroing=False,
+    clipping=False,
+    rounding=autotune.Rounding.DITHER,
+    seed=3,
   )
   return factory.create(value_type, tff.TensorType(np.float32))
 

@@ -113,7 +113,7 @@ class WhatLeavesAClientTest(parameterized.TestCase):
 
   @parameterized.named_parameters(('weighted', True), ('unweighted', False))
   def test_mean_adds_the_weight_and_one_count(self, weighted):
-    process = _ready_process(zeroing=False, weighted=weighted)
+    process = _ready_process(zeroing=False, clipping=False, weighted=weighted)
     self.assertCountEqual(
       _from_clients(process.next), [_RESIDUES, _WEIGHT_AND_COUNTS]
     )

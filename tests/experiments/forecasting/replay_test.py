@@ -33,7 +33,9 @@ class ReplayTest(parameterized.TestCase):
       * reference.stochastic_variance(1 / (math.sqrt(10) * bin_size))
     )
     wrap = reference.wrapped_error(reach / math.sqrt(1 + noise), False)
-    expected = (noise + wrap) / (1 + noise)
+    noise_share = noise / (1 + noise)
+    gain = reference.decoding_gain(wrap, 1 - noise_share, 'unbiased')
+    expected = reference.error_of_gain(gain, wrap, noise_share)
     found = replay.errors(_SETTING, np.log([bin_size]))
     np.testing.assert_allclose(found, [expected], rtol=0.01)
 
