@@ -98,7 +98,8 @@ def _tuner(state):
   """The tuner's state, wherever the processes of this file have it."""
   if 'tuner' in state:
     return state['tuner']
-  return _tuner(state['inner'] if 'inner' in state else state['value'])
+  (inner,) = {'inner', 'inner_agg', 'value'} & set(state)
+  return _tuner(state[inner])
 
 
 def _assert_same(state, other):

@@ -420,20 +420,21 @@ class ErrorTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
     ('kashin', 'kashin:modulus=4', 10),
-    ('kashin_read', 'kashin:modulus=4', 3),
+    ('kashin_read', 'kashin:modulus=4', 2),
     ('autotuned', _TWO_BITS, 10),
-    ('autotuned_read', _TWO_BITS, 3),
+    ('autotuned_read', _TWO_BITS, 2),
     ('posterior_mean', f'{_TWO_BITS},decoding=posterior_mean', 10),
     ('posterior_mean_read', f'{_TWO_BITS},decoding=posterior_mean', 2),
   )
   def test_means_at_two_bits_are_no_worse_than_nothing(self, text, num_clients):
     # Dropping a round costs exactly 1, as happens to ten clients here: they may
     # be rounding alone. The error of a round that is read is at most 1 in the
-    # mean over normal coordinates.
+    # mean over normal coordinates. A calibration finds two clients in about nine
+    # of ten cases, and the rounds are enough for six.
     values = self._values(num_clients)
     sampling = 5 * math.sqrt(2 / _NUM_VALUES)
     built = aggregator_factories.build(text, _info(num_clients))
-    error = _nmse(_run(built.factory, values, 5), values)
+    error = _nmse(_run(built.factory, values, 12), values)
     self.assertLess(error, 1 + sampling)
     if num_clients < 10:
       self.assertLess(error, 0.9)
