@@ -429,8 +429,8 @@ class ErrorTest(parameterized.TestCase):
   def test_means_at_two_bits_are_no_worse_than_nothing(self, text, num_clients):
     # Dropping a round costs exactly 1, as happens to ten clients here: they may
     # be rounding alone. The error of a round that is read is at most 1 in the
-    # mean over normal coordinates. A calibration finds two clients in about nine
-    # of ten cases, and the rounds are enough for six.
+    # mean over normal coordinates. A calibration finds two clients' sum in
+    # about nine of ten cases, and the rounds are enough for six.
     values = self._values(num_clients)
     sampling = 5 * math.sqrt(2 / _NUM_VALUES)
     built = aggregator_factories.build(text, _info(num_clients))
