@@ -6,6 +6,7 @@ Nothing here imports the package; formulas start from definitions, not from the
 closed forms that the package uses.
 """
 
+import collections
 import fractions
 import functools
 import math
@@ -130,9 +131,13 @@ def wrapped_error(half_period: float, is_centred: bool) -> float:
   return half_period * float(weights @ errors)
 
 
+# Where the spline ends: all is lost below it, and e^-72 of it above.
+_SPLINE = 0.3, 12.0
+
+
 @functools.lru_cache(maxsize=None)
 def _log_wrapped_error(is_centred: bool):
-  """ln of `wrapped_error`, as a cubic spline for half periods of 0.3 to 12."""
+  """ln of `wrapped_error`, as a cubic spline for half periods in `_SPLINE`."""
   half_periods = np.arange(3, 121) / 10
   errors = [wrapped_error(r, is_centred) for r in half_periods]
   return interpolate.CubicSpline(half_periods, np.log(errors))
@@ -199,22 +204,16 @@ _LOG_REACH = np.linspace(-3.0, 18.0, 421)
 @functools.lru_cache(maxsize=None)
 def _oracle_errors(modulus, num_clients, decoding):
   """NMSE for `_LOG_REACH` by the slow references."""
-  errors = []
-  for reach in np.exp(_LOG_REACH):
-    b = 2 * reach / modulus
-    client = 1 / (math.sqrt(num_clients) * b)
-    # From two bins on it is 1/6 to nine digits.
-    variance = 1 / 6 if client > 2 else stochastic_variance(client)
-    noise = num_clients * b**2 * variance
-    half_period = reach / math.sqrt(1 + noise)
-    # Below it, all wraps; above it, nothing does.
-    wrap = 1.0 if half_period < 0.1 else 0.0
-    if 0.1 <= half_period < 9.0:
-      wrap = wrapped_error(half_period, False)
-    sure = _sure_share(noise, num_clients, b)
-    gain = decoding_gain(wrap, sure, decoding)
-    errors.append(error_of_gain(gain, wrap, noise / (1 + noise)))
-  return np.array(errors)
+  bins = 2 * np.exp(_LOG_REACH) / modulus
+  clients = 1 / (math.sqrt(num_clients) * bins)
+  # From two bins on it is 1/6 to nine digits.
+  variances = [1 / 6 if c > 2 else stochastic_variance(c) for c in clients]
+  noise = num_clients * bins**2 * variances
+  half_periods = np.exp(_LOG_REACH) / np.sqrt(1 + noise)
+  wrap = np.exp(_log_wrapped_error(False)(np.clip(half_periods, *_SPLINE)))
+  sure = [_sure_share(n, num_clients, b) for n, b in zip(noise, bins)]
+  gain = decoding_gain(wrap, np.array(sure), decoding)
+  return error_of_gain(gain, wrap, noise / (1 + noise))
 
 
 def _sure_share(noise, num_clients, bin_size):
@@ -259,33 +258,50 @@ def expected_error(
   Returns:
     The mean, in which no size counts more than a round that is lost, 1.
   """
-  expected = 0.0
-  for weight, size in zip(weights, sizes):
-    client = size / math.sqrt(num_clients) / bin_size
-    if is_dither and client > 2:
-      rounding = 1 / 12  # But for 1e-30 of it.
-    elif is_dither:
-      _, _, rounding, covariance = shared_offset_moments(client, 400)
-      rounding += (num_clients - 1) * covariance
-    else:
-      rounding = stochastic_variance(client)
-    noise = num_clients * rounding * (bin_size / size) ** 2
-    observed = 1.0 + noise
-    half_period = modulus * bin_size / size / 2 / math.sqrt(observed)
-    # Where the spline ends: all is lost below it, and e^-72 of it above.
-    half_period = min(max(half_period, 0.3), 12.0)
-    is_centred = decoding == 'centred'
-    wrap = math.exp(_log_wrapped_error(is_centred)(half_period))
-    if is_centred:
-      error = noise + observed * wrap
-    else:
-      sure = 1 / observed
-      if not is_dither:
-        sure = _sure_share(noise, num_clients, bin_size / size)
-      gain = decoding_gain(wrap, sure, decoding)
-      error = error_of_gain(gain, wrap, noise / observed)
-    expected += weight * min(error, 1.0)
-  return expected
+  # A size between two steps of `_error_of_ratio` counts at both.
+  steps = np.log(bin_size / np.asarray(sizes)) / _LOG_RATIO_STEP
+  below = np.floor(steps)
+  shares = collections.Counter()
+  for step, above, weight in zip(below, steps - below, weights):
+    shares[int(step)] += (1 - above) * weight
+    shares[int(step) + 1] += above * weight
+  return sum(
+    share * _error_of_ratio(step, num_clients, modulus, is_dither, decoding)
+    for step, share in shares.items()
+    if share > 1e-12  # No error is above 1.
+  )
+
+
+# Of ln(bin size / size). Where the error is steepest, a straight line between
+# two steps is off by 3e-4 of it.
+_LOG_RATIO_STEP = 0.005
+
+
+@functools.lru_cache(maxsize=None)
+def _error_of_ratio(step, num_clients, modulus, is_dither, decoding):
+  """NMSE, at most 1, of a bin of e^(0.005 step) times the size of the sum."""
+  ratio = math.exp(step * _LOG_RATIO_STEP)
+  client = 1 / math.sqrt(num_clients) / ratio
+  if is_dither and client > 2:
+    rounding = 1 / 12  # But for 1e-30 of it.
+  elif is_dither:
+    _, _, rounding, covariance = shared_offset_moments(client, 400)
+    rounding += (num_clients - 1) * covariance
+  else:
+    rounding = stochastic_variance(client)
+  noise = num_clients * rounding * ratio**2
+  observed = 1.0 + noise
+  half_period = modulus * ratio / 2 / math.sqrt(observed)
+  half_period = np.clip(half_period, *_SPLINE)
+  is_centred = decoding == 'centred'
+  wrap = math.exp(_log_wrapped_error(is_centred)(half_period))
+  if is_centred:
+    error = noise + observed * wrap
+  else:
+    sure = 1 / observed if is_dither else _sure_share(noise, num_clients, ratio)
+    gain = decoding_gain(wrap, sure, decoding)
+    error = error_of_gain(gain, wrap, noise / observed)
+  return min(error, 1.0)
 
 
 def lattice_bound_bits(nmse: float, num_clients: int, modulus: int) -> float:

@@ -234,6 +234,28 @@ class DitherTest(absltest.TestCase):
       )
     )
 
+  def test_a_fixed_bin_size_stays_centred_and_unbiased_when_blind(self):
+    rng = np.random.default_rng(4)
+    values = rng.uniform(-1e3, 1e3, [3, _DIM]).astype(np.float32)
+    output = self._process.next(self._process.initialize(), list(values))
+    self.assertTrue(output.measurements['blind'])
+    self.assertEqual(output.measurements['predicted_nmse'], 1.0)
+    bins = output.result / _BIN_SIZE
+    self.assertLessEqual(np.max(np.abs(bins)), 999 / 2)
+    # Centred, not dropped: off by whole periods and the rounding.
+    total = values.sum(axis=0, dtype=np.float64) / _BIN_SIZE
+    off = bins - total
+    off -= 999 * np.round(off / 999)
+    variance = 3 / 12
+    error = stat_checks.mean_error(np.sqrt(variance), _DIM)
+    self.assertTrue(stat_checks.is_near(np.mean(off), 0.0, error))
+    error = stat_checks.variance_error(variance, _DIM)
+    self.assertTrue(stat_checks.is_near(np.var(off), variance, error))
+    # The negative control: a decoder that drops the round is told apart.
+    dropped = -total
+    dropped -= 999 * np.round(dropped / 999)
+    self.assertFalse(stat_checks.is_near(np.var(dropped), variance, error))
+
 
 class DitheredTunerTest(absltest.TestCase):
   def test_calibrates_with_offsets_of_each_client(self):
@@ -384,35 +406,6 @@ class TunerTest(absltest.TestCase):
       output = self._process.next(output.state, self._values)
       output = self._process.next(output.state, self._values)
       self.assertLess(output.measurements['predicted_nmse'], 0.01)
-
-
-class LostRoundTest(parameterized.TestCase):
-  @parameterized.parameters(modes.Rounding.STOCHASTIC, _DITHER)
-  def test_a_fixed_bin_size_stays_centred_and_unbiased_when_blind(
-    self, rounding
-  ):
-    modulus, bin_size = 16, 0.5
-    tuner = _fixed(bin_size, modulus, rounding=rounding)
-    process = _factory(tuner, seed=3).create(tff.TensorType(np.float64, [_DIM]))
-    rng = np.random.default_rng(4)
-    values = rng.uniform(-1e3, 1e3, [3, _DIM])
-    output = process.next(process.initialize(), list(values))
-    self.assertTrue(output.measurements['blind'])
-    self.assertEqual(output.measurements['predicted_nmse'], 1.0)
-    bins = output.result / bin_size
-    self.assertLessEqual(np.max(np.abs(bins)), modulus / 2)
-    # Centred, not dropped: off by whole periods and the rounding.
-    off = bins - values.sum(axis=0) / bin_size
-    off -= modulus * np.round(off / modulus)
-    variance = 3 / 12 if rounding is _DITHER else 3 / 6
-    error = stat_checks.mean_error(np.sqrt(variance), _DIM)
-    self.assertTrue(stat_checks.is_near(np.mean(off), 0.0, error))
-    error = stat_checks.variance_error(variance, _DIM)
-    self.assertTrue(stat_checks.is_near(np.var(off), variance, error))
-    # The negative control: a decoder that drops the round is told apart.
-    dropped = -values.sum(axis=0) / bin_size
-    dropped -= modulus * np.round(dropped / modulus)
-    self.assertFalse(stat_checks.is_near(np.var(dropped), variance, error))
 
 
 class QuantizeModErrorTest(parameterized.TestCase):

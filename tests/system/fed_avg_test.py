@@ -1,9 +1,8 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Federated averaging with the aggregator against the plain mean."""
+"""Federated averaging with the aggregator against a plain mean in NumPy."""
 
 import collections
-import functools
 
 from absl.testing import absltest
 import numpy as np
@@ -18,6 +17,7 @@ from tff_autotune_secagg import metrics as autotune_metrics
 setUpModule = factory_conformance.set_up_context
 
 _INPUTS, _OUTPUTS = 6, 3
+_RATE = 0.1
 _SPEC = (
   tf.TensorSpec([None, _INPUTS], tf.float32),
   tf.TensorSpec([None, _OUTPUTS], tf.float32),
@@ -40,43 +40,58 @@ def _client_data(num_examples, seed):
   rng = np.random.default_rng(seed)
   x = rng.standard_normal([num_examples, _INPUTS]).astype(np.float32)
   y = x @ rng.standard_normal([_INPUTS, _OUTPUTS]).astype(np.float32)
-  data = tf.data.Dataset.from_tensor_slices((x, y))
-  return data.batch((num_examples + 1) // 2)
+  half = (num_examples + 1) // 2
+  return [(x[:half], y[:half]), (x[half:], y[half:])]
+
+
+def _dataset(batches):
+  parts = (np.concatenate(part) for part in zip(*batches))
+  data = tf.data.Dataset.from_tensor_slices(tuple(parts))
+  return data.batch(len(batches[0][0]))
+
+
+def _local_step(weights, batches):
+  """What training on the batches adds to the weights, as one vector."""
+  kernel, bias = (np.float64(w) for w in weights)
+  for x, y in batches:
+    # Of the mean of squares over examples and outputs.
+    slope = 2 * (x @ kernel + bias - y) / y.size
+    kernel = kernel - _RATE * x.T @ slope
+    bias = bias - _RATE * slope.sum(axis=0)
+  return _flat([kernel, bias]) - _flat(weights)
 
 
 def _flat(weights):
-  return np.concatenate([np.ravel(w) for w in weights.trainable])
+  return np.concatenate([np.ravel(w) for w in weights])
 
 
 @pytest.mark.slow
 class FedAvgTest(absltest.TestCase):
-  def _check_follows_plain_mean(self, build, **options):
+  def _check_follows_plain_mean(self, build, is_weighted, **options):
     """Each round's step of the global model is that of the plain mean."""
-    build = functools.partial(
-      build,
-      model_fn=_model,
-      client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
-      server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0),
-    )
     secure = build(
+      model_fn=_model,
+      client_optimizer_fn=tff.learning.optimizers.build_sgdm(_RATE),
+      server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0),
       model_aggregator=aggregators.autotuned_secure_aggregator(
-        modulus=2**16, seed=1, **options
-      )
+        modulus=2**16, seed=1, clipping=False, weighted=is_weighted, **options
+      ),
     )
-    plain = build()
-    data = [_client_data(4 * i, seed=i) for i in (1, 2, 5, 9)]
-    secure_state, plain_state = secure.initialize(), plain.initialize()
-    losses = []
+    sizes = [4, 8, 20, 36]
+    data = [_client_data(size, seed=size) for size in sizes]
+    datasets = [_dataset(batches) for batches in data]
+    state, losses = secure.initialize(), []
     for number in range(4):
-      weights = secure.get_model_weights(secure_state)
-      secure_output = secure.next(secure_state, data)
-      plain_output = plain.next(
-        plain.set_model_weights(plain_state, weights), data
+      weights = secure.get_model_weights(state).trainable
+      output = secure.next(state, datasets)
+      state = output.state
+      step = _flat(secure.get_model_weights(state).trainable) - _flat(weights)
+      plain_step = np.average(
+        [_local_step(weights, batches) for batches in data],
+        axis=0,
+        weights=sizes if is_weighted else None,
       )
-      secure_state, plain_state = secure_output.state, plain_output.state
-      step = _flat(secure.get_model_weights(secure_state)) - _flat(weights)
-      plain_step = _flat(plain.get_model_weights(plain_state)) - _flat(weights)
-      metrics = secure_output.metrics
+      metrics = output.metrics
       losses.append(metrics['client_work']['train']['loss'])
       error = np.linalg.norm(step - plain_step) / np.linalg.norm(plain_step)
       if number:
@@ -93,14 +108,14 @@ class FedAvgTest(absltest.TestCase):
 
   def test_weighted_follows_the_plain_mean(self):
     found = self._check_follows_plain_mean(
-      tff.learning.algorithms.build_weighted_fed_avg
+      tff.learning.algorithms.build_weighted_fed_avg, is_weighted=True
     )
     self.assertEqual(found['bytes_per_client'], 2048)  # 1024 entries.
 
   def test_unweighted_follows_the_plain_mean(self):
     self._check_follows_plain_mean(
       tff.learning.algorithms.build_unweighted_fed_avg,
-      weighted=False,
+      is_weighted=False,
       zeroing=False,
     )
 

@@ -20,7 +20,12 @@ _STOCHASTIC = modes.Rounding.STOCHASTIC
 _POSTERIOR = modes.Decoding.POSTERIOR_MEAN
 _CLIENTS = 10
 _DIM = 4096
-_MODES = dict(rounding=tuple(modes.Rounding), decoding=tuple(modes.Decoding))
+# Each rounding and each decoding.
+_MODES = (
+  (_STOCHASTIC, _POSTERIOR),
+  (_STOCHASTIC, modes.Decoding.CENTRED),
+  (modes.Rounding.DITHER, modes.Decoding.UNBIASED),
+)
 
 
 @functools.lru_cache(maxsize=None)
@@ -59,17 +64,17 @@ def _mean_error(found, first_round):
 
 
 class LevelTest(parameterized.TestCase):
-  @parameterized.product(**_MODES, seed=(5, 6))
+  @parameterized.parameters(*_MODES)
   def test_noise_around_a_level_costs_a_third_of_the_old_rule(
-    self, rounding, decoding, seed
+    self, rounding, decoding
   ):
-    noise = np.random.default_rng(seed).standard_normal(60)
+    noise = np.random.default_rng(5).standard_normal(60)
     options = dict(rounding=rounding, decoding=decoding)
     found = _mean_error(_run(np.exp(0.4 * noise), **options), 8)
     old = _mean_error(_run(np.exp(0.4 * noise), is_control=True, **options), 8)
     self.assertLess(found, old / 3)
 
-  @parameterized.product(**_MODES)
+  @parameterized.parameters(*_MODES)
   def test_constant_sizes_cost_what_the_old_rule_did(self, rounding, decoding):
     sizes, options = np.ones(40), dict(rounding=rounding, decoding=decoding)
     found = _mean_error(_run(sizes, **options), 8)
@@ -83,7 +88,7 @@ class LevelTest(parameterized.TestCase):
     self.assertGreater(_mean_error(_run(sizes, is_control=True), 10), limit)
 
   def test_at_sixteen_bits_a_tenfold_alternation_loses_nothing(self):
-    sizes = np.tile([1.0, 10.0], 20)
+    sizes = np.tile([1.0, 10.0], 12)
     found = _run(sizes, modulus=2**16)
     self.assertLess(max(f.nmse for f in found[10:]), 0.01)
     old = _run(sizes, is_control=True, modulus=2**16)

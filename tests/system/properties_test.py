@@ -49,26 +49,14 @@ def _seed(number):
   return tf.constant([number, 7], tf.int64)
 
 
-def _rounds(tuner, dim, dtype):
-  """Returns a function that runs a round of vectors of this size.
+def _run_round(tuner, state, values, seed):
+  """What the server makes of the sum of `values`, [n, dim].
 
-  Args:
-    tuner: The tuner.
-    dim: Entries of a vector.
-    dtype: Of the entries.
-
-  Returns:
-    A function of the tuner's state, `values` [n, dim] and a seed, which returns
-    what the server makes of their sum.
+  Operation by operation, as no two cases share a graph.
   """
-  codec = round_codec.RoundCodec(tuner, [tf.TensorSpec([dim], dtype)])
-  # Traced once for all rounds, since a bisection that runs operation by
-  # operation takes seconds, and so does the tracing.
-  decode = tf.function(codec.decode, autograph=False)
-  return functools.partial(_round, tuner, codec, decode)
-
-
-def _round(tuner, codec, decode, state, values, seed):
+  codec = round_codec.RoundCodec(
+    tuner, [tf.TensorSpec(values.shape[1:], values.dtype)]
+  )
   shared_seed = _seed(seed)
   residues = np.zeros(values.shape[1:], np.int64)
   counts = collections.OrderedDict(contributing=0, rejected=0)
@@ -82,7 +70,7 @@ def _round(tuner, codec, decode, state, values, seed):
     residues += encoded.numpy()
     for name in counts:
       counts[name] += int(found[name])
-  return decode(
+  return codec.decode(
     [tf.constant(residues % tuner.modulus, tf.int32)],
     tf.nest.map_structure(tf.constant, counts),
     state,
@@ -134,8 +122,8 @@ class EncodingProperties(absltest.TestCase):
     tuner = autotune.FixedBinSize(
       bin_size=1.0, modulus=modulus, rounding=rounding
     )
-    run_round = _rounds(tuner, dim, values.dtype)
-    (decoded,), _, _ = run_round(tuner.initial_state(), values, seed)
+    state = tuner.initial_state()
+    (decoded,), _, _ = _run_round(tuner, state, values, seed)
     self.assertLessEqual(np.max(np.abs(decoded)), modulus / 2)
     off = decoded.numpy() - values.sum(axis=0)
     off -= modulus * np.round(off / modulus)
@@ -166,15 +154,14 @@ class TunerProperties(absltest.TestCase):
       decoding=decoding,
     )
     state = tuner.initial_state()
-    run_round = _rounds(tuner, 1024, np.float32)
     rng = np.random.default_rng(seed)
     for log_scale, num_clients, aligned in history:
       values = rng.normal(size=(num_clients, 1024)) * 10.0**log_scale
       if aligned and num_clients:
         values[:] = values[0]
       before = state
-      (result,), state, measured = run_round(
-        state, values.astype(np.float32), seed
+      (result,), state, measured = _run_round(
+        tuner, state, values.astype(np.float32), seed
       )
       self.assertTrue(np.all(np.isfinite(result)))
       for part in measured.values():

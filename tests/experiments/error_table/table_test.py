@@ -7,6 +7,7 @@ import os
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import tensorflow as tf
 
 from experiments.common import result_rows
 from experiments.error_table import figure
@@ -38,6 +39,9 @@ class CellTest(parameterized.TestCase):
     )
 
   def test_a_cell_repeats_from_its_seed(self):
+    # Of six rounds, the tracing would be most.
+    tf.config.run_functions_eagerly(True)
+    self.addCleanup(tf.config.run_functions_eagerly, False)
     cell = table.Cell(
       modulus=16, num_clients=2, dim=1024, num_rounds=2, warm_up_rounds=1
     )
