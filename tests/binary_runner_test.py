@@ -9,8 +9,8 @@ from absl.testing import absltest
 from experiments.training import run as run_training
 from tests import binary_runner
 
-# Its `--num_rounds` is not that of the binaries below. Only binaries whose flags
-# go together may be loaded here: one process collects all tests.
+# Its `--num_rounds` is not that of the binaries below. One process collects all
+# tests: only binaries whose flags go together may be loaded.
 del run_training
 
 
