@@ -10,7 +10,7 @@ from experiments.training import settings
 CONFIG = settings.Config(
   dataset='digits',
   model='logistic',
-  aggregator='autotuned:modulus=256,rounding=dither,zeroing=false',
+  aggregator='autotuned:modulus=256,rounding=dither,zeroing=false,clipping=false',
   smoke=True,
   **{**settings.SMOKE, 'num_rounds': 7, 'eval_every': 2},
 )

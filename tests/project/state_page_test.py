@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/state.md lists the fields that states have, and no others."""
 
+import functools
 import math
 import pathlib
 import re
@@ -46,23 +47,28 @@ def _state_leaves(factory) -> dict[str, str]:
   return _leaves(process.initialize.type_signature.result.member)
 
 
+@functools.lru_cache(maxsize=None)
+def _autotuned_leaves(**options) -> dict[str, str]:
+  return _state_leaves(autotune.autotuned_secure_aggregator(**options))
+
+
 class StatePageTest(parameterized.TestCase):
   @parameterized.named_parameters(
     (
       'autotuned',
       'The autotuned aggregator',
-      autotune.autotuned_secure_aggregator,
+      _autotuned_leaves,
     ),
     (
       'private',
       'Distributed differential privacy',
-      lambda: autotune.distributed_dp_aggregator(
-        noise_multiplier=1.0, min_clients=10
+      lambda: _state_leaves(
+        autotune.distributed_dp_aggregator(noise_multiplier=1.0, min_clients=10)
       ),
     ),
   )
-  def test_fields_are_those_of_the_state(self, heading, build):
-    leaves = _state_leaves(build())
+  def test_fields_are_those_of_the_state(self, heading, leaves_of):
+    leaves = leaves_of()
     rows = [r for r in _rows(heading) if len(r) == 4 and r[0] != 'path']
     listed = {}
     for paths, dtype, _, _ in rows:
@@ -95,7 +101,7 @@ class StatePageTest(parameterized.TestCase):
     self.assertLen(rows, 4)
     for switches, fields in rows:
       options = eval(f'dict({switches.strip("`")})') if '`' in switches else {}
-      leaves = _state_leaves(autotune.autotuned_secure_aggregator(**options))
+      leaves = _autotuned_leaves(**options)
       *outer, value = re.findall('`([^`]+)`', fields)
       self.assertIn(f'{value}/settings/dim', leaves)
       for leaf in leaves:
@@ -103,8 +109,12 @@ class StatePageTest(parameterized.TestCase):
           any(f'{leaf}/'.startswith(f'{path}/') for path in (*outer, value)),
           leaf,
         )
-      alike = autotune.autotuned_secure_aggregator(weighted=False, **options)
-      self.assertEqual(_state_leaves(alike), leaves)
+    # Weighted or not, here with nothing around the sum and with everything.
+    for options in (dict(zeroing=False, clipping=False), dict()):
+      self.assertEqual(
+        _autotuned_leaves(weighted=False, **options),
+        _autotuned_leaves(**options),
+      )
 
 
 if __name__ == '__main__':
