@@ -5,11 +5,11 @@
 import glob
 import importlib
 import os
+import random
 from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import numpy as np
 from PIL import Image
 import pytest
 
@@ -50,7 +50,7 @@ def _perturbed(rows, relative, seed=1):
   Returns:
     The rows, but for the settings of the runs, which nobody computes.
   """
-  rng = np.random.default_rng(seed)
+  rng = random.Random(seed)  # Of single numbers, far faster than NumPy's.
 
   def walk(value, name=''):
     if name in ('config', 'wrap_probability'):
@@ -60,7 +60,7 @@ def _perturbed(rows, relative, seed=1):
     if isinstance(value, list):
       return [walk(member) for member in value]
     if isinstance(value, float):
-      return value * (1 + relative * rng.choice([-1, 1]))
+      return value * (1 + relative * rng.choice((-1, 1)))
     return value
 
   return walk(rows)
