@@ -40,7 +40,7 @@ def _process(modulus=None, use_bias=False):
   aggregator = None
   if modulus is not None:
     aggregator = autotune.autotuned_secure_aggregator(
-      modulus=modulus, zeroing=False, seed=1
+      modulus=modulus, zeroing=False, clipping=False, seed=1
     )
   return tff.learning.algorithms.build_weighted_fed_avg(
     model_fn,

@@ -36,6 +36,10 @@ def _info(num_clients, weighted=False, leaf_sizes=(_NUM_VALUES,)):
 def _run(factory, values, rounds=1):
   """The last result of a mean of float32 vectors, state threaded."""
   process = factory.create(tff.TensorType(np.float32, [np.shape(values)[1]]))
+  return _run_process(process, values, rounds)
+
+
+def _run_process(process, values, rounds):
   state = process.initialize()
   for _ in range(rounds):
     output = process.next(state, list(np.float32(values)))
@@ -223,7 +227,7 @@ def _levels(bits, num_clients):
 
 
 class FixedRangeTest(parameterized.TestCase):
-  @parameterized.parameters(1, 2, 7, 10, 33)
+  @parameterized.parameters(1, 7, 33)
   def test_grid_points_are_summed_exactly_for_every_client_count(
     self, num_clients
   ):
@@ -273,7 +277,7 @@ class FixedRangeTest(parameterized.TestCase):
       np.std(result), stddev, delta=5 * stddev / math.sqrt(2 * size)
     )
 
-  @parameterized.parameters((8, 10), (9, 100), (10, 33))
+  @parameterized.parameters((8, 10), (9, 100))
   def test_zeros_stay_zeros(self, bits, num_clients):
     built = aggregator_factories.build(
       f'fixed_range:bits={bits},clip_range=1', _info(num_clients)
@@ -392,7 +396,7 @@ class ErrorTest(parameterized.TestCase):
     # Of the package's aggregator, only that its settings arrive.
     (
       'autotuned_dither',
-      'autotuned:modulus=256,rounding=dither,zeroing=false',
+      'autotuned:modulus=256,rounding=dither,zeroing=false,clipping=false',
       0.003,
     ),
   )
@@ -402,7 +406,6 @@ class ErrorTest(parameterized.TestCase):
     self.assertLess(_nmse(_run(built.factory, values, 3), values), bound)
 
   @parameterized.parameters(
-    ('distributed_dp', 1.0),
     ('central_dp', 1.0),
     ('ddp_secure_aggregator:bits=20,zeroing=false,', 1.0),
     ('distributed_dp', 3.0),
@@ -419,25 +422,22 @@ class ErrorTest(parameterized.TestCase):
     self.assertBetween(noise / noise_multiplier**2, 0.75, 1.4)
 
   @parameterized.named_parameters(
-    ('kashin', 'kashin:modulus=4', 10),
-    ('kashin_read', 'kashin:modulus=4', 2),
-    ('autotuned', _TWO_BITS, 10),
-    ('autotuned_read', _TWO_BITS, 2),
-    ('posterior_mean', f'{_TWO_BITS},decoding=posterior_mean', 10),
-    ('posterior_mean_read', f'{_TWO_BITS},decoding=posterior_mean', 2),
+    ('kashin', 'kashin:modulus=4'),
+    ('autotuned', _TWO_BITS),
+    ('posterior_mean', f'{_TWO_BITS},decoding=posterior_mean'),
   )
-  def test_means_at_two_bits_are_no_worse_than_nothing(self, text, num_clients):
+  def test_means_at_two_bits_are_no_worse_than_nothing(self, text):
     # Dropping a round costs exactly 1, as happens to ten clients here: they may
     # be rounding alone. The error of a round that is read is at most 1 in the
     # mean over normal coordinates. A calibration finds two clients' sum in
     # about nine of ten cases, and the rounds are enough for six.
-    values = self._values(num_clients)
     sampling = 5 * math.sqrt(2 / _NUM_VALUES)
-    built = aggregator_factories.build(text, _info(num_clients))
-    error = _nmse(_run(built.factory, values, 12), values)
-    self.assertLess(error, 1 + sampling)
-    if num_clients < 10:
-      self.assertLess(error, 0.9)
+    built = aggregator_factories.build(text, _info(10))
+    process = built.factory.create(tff.TensorType(np.float32, [_NUM_VALUES]))
+    for num_clients, most in ((10, 1 + sampling), (2, 0.9)):
+      values = self._values(num_clients)
+      error = _nmse(_run_process(process, values, 12), values)
+      self.assertLess(error, most)
 
   def test_centred_decoding_at_two_bits_is_worse_than_nothing(self):
     # The negative control: what Kashin coefficients were once decoded with. The

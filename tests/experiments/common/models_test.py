@@ -5,10 +5,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
+import tensorflow_federated as tff
 
 from experiments.common import models
-
-del tf  # Loaded here, since Keras fails if that happens within `app.run`.
 
 
 class ModelsTest(parameterized.TestCase):
@@ -23,6 +22,21 @@ class ModelsTest(parameterized.TestCase):
     )
     images = np.zeros((2, 32, 32, 3), np.uint8)
     self.assertEqual(model(images).shape, (2, 10))
+
+  def test_tff_takes_the_layers_of_all_cnn_c(self):
+    # No test trains it, which takes long to compile.
+    model = models.build(
+      'all_cnn_c', image_shape=(32, 32, 3), num_classes=10, width=0.1
+    )
+    spec = (
+      tf.TensorSpec([None, 32, 32, 3], tf.uint8),
+      tf.TensorSpec([None], tf.int32),
+    )
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    functional = tff.learning.models.functional_model_from_keras(
+      model, loss, spec
+    )
+    self.assertLen(functional.initial_weights[0], 18)
 
   def test_initial_weights_follow_the_seed(self):
     def weights(seed):

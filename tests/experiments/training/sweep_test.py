@@ -143,7 +143,10 @@ class ResumeTest(absltest.TestCase):
     state.write_bytes(b'')
     with self.assertLogs(level='WARNING') as logged:
       self.assertEqual(_sweep(folder).run(), 0)
-    self.assertIn('checkpoint of version 7 cannot be read', logged.output[0])
+    # Among warnings of TensorFlow, at times.
+    self.assertIn(
+      'checkpoint of version 7 cannot be read', '\n'.join(logged.output)
+    )
     self.assertEqual(tiny_training.numbers(result_rows.read(path)), undisturbed)
     self.assertNotEmpty(state.read_bytes())
     # A checkpoint whose rows were lost is refused.
