@@ -19,16 +19,16 @@ class ExactModularSumFactory(chain.ChainedFactory):
   a multiple of the modulus. For other moduli it would be wrong, so the residues
   travel as int64.
 
+  The modulus is the user's. `_checks.check_modulus` checks it here and in the
+  tuner, the chain hands the tuner's to `WireStage`, which refuses another one,
+  and `QuantizeStage` writes it into the state, so that a checkpoint of another
+  modulus is refused.
+
   At clients:
     Values outside `0 .. modulus - 1` are reduced into that range.
   Types:
     `value_type` is a structure of int32 and int64 tensors; the result has the
     same type.
-  Modulus:
-    The user's, checked by `_checks.check_modulus` here and in the tuner. The
-    chain hands the tuner's to `WireStage`, which refuses another one, and
-    `QuantizeStage` writes it into the state, so that a checkpoint of another
-    modulus is refused.
   State:
     Empty.
   Measurements:
