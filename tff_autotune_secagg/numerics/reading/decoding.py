@@ -3,14 +3,14 @@
 """From centred bins of the sum back to values.
 
 Let z be a coordinate of the true sum, S^2 its variance, u the same with the
-clients' rounding, sigma_o^2 its variance, W the period and
+clients' rounding, sigma_o^2 its variance, W the period and::
 
     m(u) = E[u | u mod W]                        for a normal u
-    A    = E var(u | u mod W) / sigma_o^2        see `decoding_error`.
+    A    = E var(u | u mod W) / sigma_o^2        see decoding_error
 
 As rounding is unbiased, E z m(u) = (1 - A) S^2 for any clients, and E m(u)^2 is
 (1 - A) sigma_o^2. So decoding to h m(u) lets h (1 - A) of the true sum through,
-with the error
+with the error::
 
     NMSE = 1 - (1 - A) (2 h - h^2 sigma_o^2 / S^2).
 

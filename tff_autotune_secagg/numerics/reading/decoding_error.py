@@ -16,7 +16,7 @@ With the noise share f = N / sigma_o^2 the error of each `Decoding` is::
 for a normal u of standard deviation sigma_o and the normal tail Q. The first
 two hold exactly for rounding errors that are uncorrelated with the signal, as
 far as their sum with it is normal; the last is too large by up to about f B(r).
-The first two are cases of
+The first two are cases of::
 
     1 - (1 - A) (2 h - h^2 / (1 - f))
 

@@ -6,19 +6,19 @@ A coordinate of the rounded sum is u = z + e, with z of the true sum and e of
 the clients' rounding. Rounding is unbiased, so that E z u = S^2 for any
 clients. Let sigma_o^2 = E u^2 be what is observed. A server that decodes to a
 gain g times u makes the error E (g u - z)^2 = S^2 - 2 g S^2 + g^2 sigma_o^2. It
-is at most the S^2 of a dropped round if and only if
+is at most the S^2 of a dropped round if and only if::
 
     g <= 2 S^2 / sigma_o^2.
 
 How large S^2 is, the sum does not tell: where clients nearly cancel, nearly all
 of sigma_o^2 can be rounding. But a client's rounding has a variance of at most
-b^2 / 6 for normal coordinates, so that n clients leave
+b^2 / 6 for normal coordinates, so that n clients leave::
 
     S^2 >= sigma_o^2 - n b^2 / 6.
 
 A calibration has a second bound, from two stripes with bins of b and r b: the
 variance of rounding grows at least r-fold from the one to the other (v(s) / s
-falls with s, see `rounding_noise`), so that
+falls with s, see `rounding_noise`), so that::
 
     S^2 >= (r sigma_o(b)^2 - sigma_o(r b)^2) / (r - 1).
 
