@@ -40,6 +40,12 @@ _ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
 _LONGEST_BINARY = 70
 
 
+def setUpModule():
+  # A home that cannot be written, as in a sandbox, is worth two lines to
+  # Matplotlib.
+  os.environ.setdefault('MPLCONFIGDIR', absltest.get_default_test_tmpdir())
+
+
 def _is_picture(path):
   with open(path, 'rb') as f:
     return f.read(8) == b'\x89PNG\r\n\x1a\n'
@@ -50,9 +56,6 @@ def _popen(module, folder, *arguments):
   environment = {
     k: v for k, v in os.environ.items() if k != 'TF_CPP_MIN_LOG_LEVEL'
   }
-  # A home that cannot be written, as in a sandbox, is worth two lines to
-  # Matplotlib.
-  environment.setdefault('MPLCONFIGDIR', absltest.get_default_test_tmpdir())
   # Files, not pipes: a worker process could hold a pipe open.
   with (
     open(os.path.join(folder, 'out'), 'w') as out,
