@@ -28,6 +28,7 @@ STATE_REFUSAL = 'The state was written with'
 
 _PATTERN_CHARACTERS = frozenset('*?[\\')
 
+_SCHEME = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*://')
 _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 
 
@@ -171,6 +172,12 @@ def check_addresses(name: str, value: Any) -> Sequence[str]:
 def check_folder(name: str, value: Any) -> str:
   """Returns a path as an absolute one that TensorFlow can read, or raises."""
   check_instance(name, value, (str, os.PathLike), 'a path')
+  if _SCHEME.match(os.fspath(value)):
+    # It would become a folder of that name on this machine.
+    raise ValueError(
+      f'`{name}` must be a path of this machine, which can be locked,'
+      f' {_found(value)}'
+    )
   path = os.path.abspath(os.fspath(value))
   if _PATTERN_CHARACTERS.intersection(path):
     # TensorFlow writes there, and then finds nothing of what it has written.

@@ -250,7 +250,9 @@ def _print_private(values):
   found = distributed_dp_planning.rows(
     num_values=values.num_values,
     num_clients=values.num_clients,
-    min_clients=values.min_clients or values.num_clients,
+    min_clients=(
+      values.num_clients if values.min_clients is None else values.min_clients
+    ),
     noise_multipliers=_numbers('noise_multiplier', values.noise_multiplier),
     num_rounds=num_rounds,
     delta=values.delta,

@@ -276,6 +276,15 @@ class RefusalTest(parameterized.TestCase):
     )
     self._assert_refused(process, state, _values(1), message, owner)
 
+  def test_the_setting_that_others_follow_from_is_named(self):
+    # A format decides what a modulus means; by the alphabet, dither is first.
+    process = _aggregation()
+    state = process.initialize()
+    for name, value in (('dither', 0), ('modulus', 16), ('state_format', 2)):
+      state = _with_setting(state, name, value)
+    with self.assertRaisesRegex(ValueError, 'with `state_format` 2, '):
+      autotune.check_state(process, state)
+
   def test_the_state_of_another_process_is_refused(self):
     # Not made up as above: what a process of another modulus really wrote.
     other = autotune.AutotunedSecureSumFactory(

@@ -134,6 +134,15 @@ class StateFolderTest(parameterized.TestCase):
     )
     self.assertFalse(os.path.exists(folder))
 
+  def test_a_path_that_is_not_of_this_machine_is_refused(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(self.create_tempdir().full_path)
+    with self.assertRaisesRegex(
+      ValueError, r'^`folder` must be a path of this machine, .*gs://bucket'
+    ):
+      state_folder.StateFolder('gs://bucket/run', num_kept=2)
+    self.assertEmpty(os.listdir())
+
   def test_a_relative_path_is_settled_at_once(self):
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(self.create_tempdir().full_path)

@@ -84,6 +84,8 @@ class RoundWarningsTest(absltest.TestCase):
         _output(measurements=()),
         _output(measurements=_measured(8, False)),
         _output(metrics={'aggregator': {'mean_value': ()}}),
+        # A user's own metrics.
+        _output(metrics={'train': {'refused': 3, 'modulus_too_small': [1, 2]}}),
       ):
         warning.look_at(result)
     log.assert_not_called()

@@ -7,7 +7,7 @@ it without a word; if its structure is another, TFF prints its weights. These
 functions say in one sentence what does not match, and print no values.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 import functools
 import re
 from typing import Any, Dict, Tuple
@@ -163,6 +163,23 @@ def _initial_state(process):
   return process.initialize()
 
 
+def _paths(node: Any, path: str = '') -> Iterable[str]:
+  """Yields the paths of `leaves`, in the order of the state's containers."""
+  if isinstance(node, Mapping):
+    members = node.items()
+  elif hasattr(node, '__attrs_attrs__'):
+    members = ((a.name, getattr(node, a.name)) for a in node.__attrs_attrs__)
+  elif hasattr(node, '_asdict'):
+    members = node._asdict().items()
+  elif isinstance(node, (list, tuple)):
+    members = enumerate(node)
+  else:
+    yield path
+    return
+  for name, member in members:
+    yield from _paths(member, f'{path}/{name}' if path else str(name))
+
+
 def leaves(state: Any) -> Dict[str, np.ndarray]:
   """Returns a state's leaves by paths such as 'inner/settings/modulus'."""
   return {
@@ -183,8 +200,13 @@ def difference_of_fields(wanted: Iterable[str], found: Iterable[str]) -> str:
 def check_like(wanted_state: Any, state: Any) -> None:
   """Raises ValueError unless the states agree in all that is not learned."""
   wanted, found = leaves(wanted_state), leaves(state)
-  # The outermost settings first: those of the parts inside follow from them.
-  shared = sorted(wanted.keys() & found.keys())
+  # The outermost settings first: those of the parts inside follow from them. On
+  # one level they are in the order in which they follow from each other.
+  # `tree` sorts them.
+  order = {path: index for index, path in enumerate(_paths(wanted_state))}
+  shared = sorted(
+    wanted.keys() & found.keys(), key=lambda path: order.get(path, 0)
+  )
   for path in sorted(shared, key=lambda path: path.count('/')):
     *parents, name = path.split('/')
     if parents and parents[-1] == 'settings':

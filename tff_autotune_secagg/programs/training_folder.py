@@ -49,11 +49,13 @@ def held(folder: str) -> Iterator[None]:
   with lock:  # The lock ends with its file, and so with the process as well.
     try:
       fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
       raise OSError(
         f'{_rule(folder)} is in use by another run: wait for its end or give '
         'another folder.'
       ) from error
+    except OSError as error:  # Such as a file system without locks.
+      raise OSError(f'{_rule(folder)}: {error.strerror}.') from error
     _remove_unfinished(folder)
     yield
 

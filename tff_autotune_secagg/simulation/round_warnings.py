@@ -52,7 +52,9 @@ class RoundWarnings:
 def _flagged(node: Any, flag: str) -> Iterator[Mapping[str, Any]]:
   """Yields the measurements at any depth in which `flag` is true."""
   if isinstance(node, Mapping):
-    if node.get(flag, False):
+    # A user's own metric may have the same name.
+    is_ours = {'num_clients', 'zeroed_count'} & node.keys()
+    if is_ours and node.get(flag, False):
       yield node
     for member in node.values():
       yield from _flagged(member, flag)

@@ -128,6 +128,26 @@ class StateTest(parameterized.TestCase):
 class LadderTest(parameterized.TestCase):
   """Where the ladder stands."""
 
+  def test_a_guess_is_tried_once_and_then_the_whole_ladder(self):
+    tuner = wrapped_normal_tuner.WrappedNormalTuner(
+      modulus=256, expected_size=1e3
+    )
+    state = tuner.initial_state()
+    guess = tuner.bin_sizes(state).numpy()
+    # Half of the stripes have the bin of the guess.
+    self.assertEqual(np.unique(guess, return_counts=True)[1].max(), 8)
+    for fitted in (fits.fitted(0.0, is_blind=True), fits.fitted(is_zero=True)):
+      missed = _next_state(tuner, state, fitted, 10.0)
+      self.assertTrue(bool(missed['calibrating']))
+      np.testing.assert_array_equal(
+        tuner.bin_sizes(missed), stripes.ladder(tf.constant(0))
+      )
+    found = _next_state(tuner, state, fits.fitted(2.0), 10.0)
+    lost = _next_state(tuner, found, fits.fitted(0.0, is_blind=True), 10.0)
+    np.testing.assert_array_equal(
+      tuner.bin_sizes(lost), stripes.ladder(tf.constant(0))
+    )
+
   def _rung(self, fitted, rung=0, calibrating=True, clients=10.0, alpha=None):
     tuner = wrapped_normal_tuner.WrappedNormalTuner(
       modulus=256, wrap_probability=alpha

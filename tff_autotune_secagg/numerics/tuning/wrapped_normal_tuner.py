@@ -21,6 +21,10 @@ from tff_autotune_secagg.numerics.tuning import tuners
 _GUESS_STDDEV = 1.5
 _GUESS_CLIENTS = 10
 
+# Where the ladder stands as long as the guess is to be tried; no ladder that
+# moves comes there.
+_GUESS_RUNG = 1
+
 # Sizes that a user may expect.
 _SMALLEST_SIZE = 1e-30
 _LARGEST_SIZE = 1e30
@@ -80,8 +84,8 @@ class WrappedNormalTuner(tuners.Tuner):
   State:
     `bin_size` (float32, units of the values, finite and positive, 1.0 until the
     first fit), `calibrating` (bool, the coming round is a calibration), `rung`
-    (int32, where the ladder stands) and `forecast` (see `forecasting`; not with
-    a given `wrap_probability`).
+    (int32, where the ladder stands; 1 while a guess is to be tried) and
+    `forecast` (see `forecasting`; not with a given `wrap_probability`).
 
   Guarantees:
     A round without clients leaves the state as it was; one that is blind or
@@ -158,7 +162,9 @@ class WrappedNormalTuner(tuners.Tuner):
     state = collections.OrderedDict(
       bin_size=tf.constant(1.0, tf.float32),
       calibrating=tf.constant(True),
-      rung=tf.constant(0, tf.int32),
+      rung=tf.constant(
+        0 if self._expected_size is None else _GUESS_RUNG, tf.int32
+      ),
     )
     if self._wrap_probability is None:
       state['forecast'] = forecasting.initial_state()
@@ -169,11 +175,8 @@ class WrappedNormalTuner(tuners.Tuner):
     ladder = stripes.ladder(state['rung'])
     if self._expected_size is not None:
       # Once: a later calibration is one because the size is a surprise.
-      is_first = tf.logical_and(
-        tf.equal(state['forecast']['num_errors'], 0.0),
-        tf.equal(state['rung'], 0),
-      )
-      ladder = tf.where(is_first, self._ladder_around_guess(), ladder)
+      is_guess = tf.equal(state['rung'], _GUESS_RUNG)
+      ladder = tf.where(is_guess, self._ladder_around_guess(), ladder)
     return tf.where(
       state['calibrating'], ladder, stripes.level(state['bin_size'])
     )
@@ -302,11 +305,14 @@ class WrappedNormalTuner(tuners.Tuner):
 def _next_rung(state, learned, lost, is_below):
   """Returns where the ladder stands in the coming round.
 
-  At 0 unless a calibration has just found nothing.
+  At 0 unless a calibration has just found nothing. After one with a guess the
+  whole ladder is still to be tried.
   """
   rungs = stripes.RUNGS_AT_ONCE
   moved = state['rung'] + tf.where(is_below, -rungs, rungs)
   moved = tf.clip_by_value(moved, stripes.LOWEST_RUNG, stripes.HIGHEST_RUNG)
+  is_guess = tf.equal(state['rung'], _GUESS_RUNG)
+  moved = tf.where(is_guess, tf.zeros_like(moved), moved)
   missed = tf.logical_and(state['calibrating'], lost)
   rung = tf.where(missed, moved, state['rung'])
   return tf.where(learned, tf.zeros_like(rung), rung)
