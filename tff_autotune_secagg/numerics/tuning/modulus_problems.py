@@ -89,9 +89,9 @@ def find(
   if rounding is modes.Rounding.DITHER:
     reach = 2.0 * found.half_period_stddevs * tf.sqrt(clients)
     alike = tf.logical_and(clients >= 2.0, modulus < reach)
-  if decoding is modes.Decoding.UNBIASED:
-    decoding = modes.Decoding.POSTERIOR_MEAN
   error = decoding_error.nmse(
-    found.half_period_stddevs, found.noise_share, decoding
+    found.half_period_stddevs,
+    found.noise_share,
+    operating_point.criterion(decoding),
   )
   return ModulusProblems(error > MAX_PREDICTED_NMSE, rule, alike)

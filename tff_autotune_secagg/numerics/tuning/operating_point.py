@@ -207,8 +207,8 @@ def best_operating_point(
   return _at_bin_size(tf.exp(best), num_clients, modulus, rounding)
 
 
-def _criterion(decoding):
-  """Returns the decoding whose error the best bin size has least of.
+def criterion(decoding: modes.Decoding) -> modes.Decoding:
+  """Returns the decoding whose error decides about bin sizes and moduli.
 
   An unbiased sum that loses half of what it could tell errs as one that was
   dropped. Where a forecast is wide, its error would give up on half of the
@@ -240,7 +240,7 @@ def _error_lookup(num_clients, modulus, rounding, decoding):
     errors = _nmse_of_sizes(points, num_clients, rounding, decoding, certain)
     return tf.minimum(errors[:, 0], 1.0)
 
-  table = errors_of(_criterion(decoding))
+  table = errors_of(criterion(decoding))
   if decoding is modes.Decoding.CENTRED:
     table += _TIE_BREAK * errors_of(modes.Decoding.POSTERIOR_MEAN)
 
