@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `absltest.main` would do and pytest does not."""
 
+import gc
 import os
 
 from absl import flags
@@ -15,6 +16,17 @@ def pytest_configure():
   """Lets tests read absl flags, as `absltest.TestCase.create_tempdir` does."""
   if not flags.FLAGS.is_parsed():
     flags.FLAGS.mark_as_parsed()
+
+
+def pytest_collection_finish():
+  """Takes the million objects of the imports out of every garbage collection.
+
+  And lets a graph grow for longer before Python looks for garbage in it. That
+  is a tenth of the suite's processor time.
+  """
+  gc.collect()
+  gc.freeze()
+  gc.set_threshold(100_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items):

@@ -10,7 +10,6 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow_federated as tff
 
-from tests import fresh_python
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import simulation
 
@@ -20,16 +19,6 @@ _SENTENCE = (
   ' `tff_autotune_secagg.simulation.set_local_context()` (a simulation without'
   ' cryptography).'
 )
-_CODE = """
-import numpy as np
-import tensorflow_federated as tff
-import tff_autotune_secagg as autotune
-
-value_type = tff.TensorType(np.float32, [20])
-autotune.AutotunedSecureSumFactory(modulus=256).create(value_type)
-autotune.FlattenFactory(tff.aggregators.SumFactory()).create(value_type)
-"""
-
 _NATIVE = tff.backends.native
 
 
@@ -74,14 +63,6 @@ class DefaultContextTest(parameterized.TestCase):
   def test_others_are_not(self, create):
     self.addCleanup(simulation.close)
     self.assertEmpty(self._sentences(create()))
-
-
-class OnceTest(absltest.TestCase):
-  def test_it_is_said_once_in_a_process(self):
-    output = fresh_python.run('-c', _CODE, TF_CPP_MIN_LOG_LEVEL='3')
-    self.assertEqual(output.status, 0, output.stderr[-2000:])
-    self.assertEqual(output.stderr.count(_SENTENCE), 1)
-    self.assertIn(f'WARNING:absl:{_SENTENCE}\n', output.stderr)
 
 
 if __name__ == '__main__':

@@ -149,7 +149,7 @@ def _epsilon_claimed():
 
 @pytest.mark.slow
 class AuditTest(parameterized.TestCase):
-  @parameterized.product(seed=[1, 2], adapts=[False, True])
+  @parameterized.parameters((1, False), (2, True))
   def test_attack_shows_less_than_is_claimed(self, seed, adapts):
     rounds = _rounds(adapts, _MULTIPLIER)
     shown = _epsilon_shown(rounds, seed)

@@ -227,7 +227,7 @@ def _levels(bits, num_clients):
 
 
 class FixedRangeTest(parameterized.TestCase):
-  @parameterized.parameters(1, 7, 33)
+  @parameterized.parameters(1, 33)
   def test_grid_points_are_summed_exactly_for_every_client_count(
     self, num_clients
   ):
@@ -255,27 +255,28 @@ class FixedRangeTest(parameterized.TestCase):
       _run(built.factory, values), values.mean(axis=0), atol=1 / 3276
     )
 
-  @parameterized.parameters(0, 1, 2)
-  def test_rounding_is_unbiased_and_independent_between_clients(self, seed):
+  def test_rounding_is_unbiased_and_independent_between_clients(self):
     num_clients, size = 16, 20000
     built = aggregator_factories.build(
       'fixed_range:bits=8,clip_range=1', _info(num_clients)
     )
     levels = _levels(8, num_clients)
     step = 2 / (levels - 1)
-    fraction = 0.2 + 0.1 * seed
-    value = -1 + (3 + fraction) * step
-    result = _run(built.factory, np.full((num_clients, size), value))
-    # Of each client: variance fraction * (1 - fraction) step^2. Were the
-    # clients' draws the same, the spread of the mean would be four times this.
-    stddev = step * math.sqrt(fraction * (1 - fraction) / num_clients)
-    self.assertAlmostEqual(
-      np.mean(result), value, delta=5 * stddev / math.sqrt(size)
-    )
-    # Standard error of a standard deviation of nearly normal draws.
-    self.assertAlmostEqual(
-      np.std(result), stddev, delta=5 * stddev / math.sqrt(2 * size)
-    )
+    process = built.factory.create(tff.TensorType(np.float32, [size]))
+    for fraction in (0.2, 0.3, 0.4):
+      value = -1 + (3 + fraction) * step
+      result = _run_process(process, np.full((num_clients, size), value), 1)
+      # Of each client: variance fraction * (1 - fraction) step^2. Were the
+      # clients' draws the same, the spread of the mean would be four times
+      # this.
+      stddev = step * math.sqrt(fraction * (1 - fraction) / num_clients)
+      self.assertAlmostEqual(
+        np.mean(result), value, delta=5 * stddev / math.sqrt(size)
+      )
+      # Standard error of a standard deviation of nearly normal draws.
+      self.assertAlmostEqual(
+        np.std(result), stddev, delta=5 * stddev / math.sqrt(2 * size)
+      )
 
   @parameterized.parameters((8, 10), (9, 100))
   def test_zeros_stay_zeros(self, bits, num_clients):
@@ -424,7 +425,6 @@ class ErrorTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('kashin', 'kashin:modulus=4'),
     ('autotuned', _TWO_BITS),
-    ('posterior_mean', f'{_TWO_BITS},decoding=posterior_mean'),
   )
   def test_means_at_two_bits_are_no_worse_than_nothing(self, text):
     # Dropping a round costs exactly 1, as happens to ten clients here: they may

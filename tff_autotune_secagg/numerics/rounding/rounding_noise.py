@@ -32,7 +32,8 @@ def stochastic_variance(client_stddev_bins: tf.Tensor) -> tf.Tensor:
   s = tf.maximum(client_stddev_bins, 0.0)
   small = math.sqrt(2 / math.pi) * s - tf.square(s)
   orders = (math.pi * np.arange(1, 5)) ** 2
-  terms = tf.exp(-2.0 * orders * tf.square(s)[..., tf.newaxis]) / orders
+  squares = tf.expand_dims(tf.square(s), -1)
+  terms = tf.exp(-2.0 * orders * squares) / orders
   series = 1 / 6 - tf.reduce_sum(terms, axis=-1)
   return tf.where(s < _SERIES_FROM_BINS, small, series)
 

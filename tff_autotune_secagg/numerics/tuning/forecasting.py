@@ -162,14 +162,14 @@ def forecast(state: collections.OrderedDict) -> Forecast:
   """
   log_cohorts, cohort_weights = _next_cohort(state)
   # [forecasters, cohorts, nodes]
-  means = state['level'][:, tf.newaxis] + _EXPONENTS[:, np.newaxis] * (
+  means = tf.expand_dims(state['level'], -1) + _EXPONENTS[:, np.newaxis] * (
     log_cohorts
   )
   stddevs = tf.sqrt(_variances(state) * _degrees(state) / (_degrees(state) - 2))
-  deviations = stddevs[:, tf.newaxis, tf.newaxis] * _NODES
-  log_sizes = tf.reshape(means[:, :, tf.newaxis] + deviations, [-1])
-  weights = tf.nn.softmax(state['log_weights'])[:, tf.newaxis, tf.newaxis]
-  weights = weights * cohort_weights[:, tf.newaxis] * _NODE_WEIGHTS
+  deviations = tf.reshape(stddevs, [-1, 1, 1]) * _NODES
+  log_sizes = tf.reshape(tf.expand_dims(means, -1) + deviations, [-1])
+  weights = tf.reshape(tf.nn.softmax(state['log_weights']), [-1, 1, 1])
+  weights = weights * tf.expand_dims(cohort_weights, -1) * _NODE_WEIGHTS
   weights = tf.reshape(weights, [-1])
   mean = tf.reduce_sum(weights * log_sizes)
   variance = tf.reduce_sum(weights * tf.square(log_sizes - mean))

@@ -148,13 +148,14 @@ def expected_nmse(
 
 def _nmse_of_sizes(point, num_clients, rounding, decoding, log_sizes):
   """Returns the errors of `expected_nmse` at each node, [..., nodes]."""
-  b = point.bin_per_stddev[..., tf.newaxis] * tf.sqrt(num_clients)
+  b = tf.expand_dims(point.bin_per_stddev, -1) * tf.sqrt(num_clients)
   size = tf.exp(log_sizes)
   variance = rounding_noise.decoded_variance(size / b, num_clients, rounding)
   noise = tf.square(b) * variance
   observed = tf.square(size) + noise
-  half_period = point.half_period_stddevs[..., tf.newaxis]
-  half_period /= tf.sqrt(observed * (1.0 - point.noise_share[..., tf.newaxis]))
+  half_period = tf.expand_dims(point.half_period_stddevs, -1)
+  signal_share = 1.0 - tf.expand_dims(point.noise_share, -1)
+  half_period /= tf.sqrt(observed * signal_share)
   share = noise / observed
   most = share
   if rounding is modes.Rounding.STOCHASTIC:
@@ -193,7 +194,7 @@ def best_operating_point(
   error_of = _error_lookup(num_clients, modulus, rounding, decoding)
 
   def best_of(log_bins):
-    errors = error_of(log_bins[:, tf.newaxis] - log_sizes)
+    errors = error_of(tf.expand_dims(log_bins, -1) - log_sizes)
     return tf.argmin(tf.linalg.matvec(errors, weights))
 
   ends = tf.math.log(2.0 * tf.constant(_HALF_PERIODS, tf.float64) / modulus)
