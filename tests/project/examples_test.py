@@ -20,6 +20,7 @@ from examples import program_train
 from tests import child_signals
 from tests.simulation import processes
 from tff_autotune_secagg import simulation
+from tff_autotune_secagg.programs import training_folder
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 
@@ -81,8 +82,9 @@ class ExamplesTest(absltest.TestCase):
             )
           )
         )
-        with self.assertRaisesRegex(SystemExit, 'that no other run has: .*run'):
-          program_train.main(str(folder / 'run'))
+        with self.assertRaisesRegex(OSError, 'that no other run has: .*run'):
+          with training_folder.held(str(folder / 'run')):
+            self.fail()
         child.send_signal(signal.SIGINT)
         status = child.wait(timeout=processes.DEADLINE_SECONDS)
       finally:

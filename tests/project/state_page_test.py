@@ -109,12 +109,8 @@ class StatePageTest(parameterized.TestCase):
           any(f'{leaf}/'.startswith(f'{path}/') for path in (*outer, value)),
           leaf,
         )
-    # Weighted or not, here with nothing around the sum and with everything.
-    for options in (dict(zeroing=False, clipping=False), dict()):
-      self.assertEqual(
-        _autotuned_leaves(weighted=False, **options),
-        _autotuned_leaves(**options),
-      )
+    # Weighted or not.
+    self.assertEqual(_autotuned_leaves(weighted=False), _autotuned_leaves())
 
 
 if __name__ == '__main__':

@@ -161,10 +161,9 @@ class TwoWorkersTest(parameterized.TestCase):
     self.assertEqual(pids[3:], [_workers[1].process.pid] * 3)
 
   def test_federated_averaging_with_dither_equals_that_on_one_machine(self):
-    outputs = []
+    outputs, process = [], _build_fed_avg()
     for set_context in (_set_context, simulation.set_local_context):
       set_context()
-      process = _build_fed_avg()
       state = process.initialize()
       for _ in range(2):
         output = process.next(state, _client_data(5))
