@@ -318,7 +318,8 @@ class ErrorTest(parameterized.TestCase):
       'num_clients',
       dict(num_clients=0),
       ValueError,
-      '`num_clients` must be an int of at least 1, found 0 (int).',
+      '`num_clients` must be an int of at least 1 and at most'
+      ' 1000000000000000, found 0 (int).',
     ),
     (
       'num_rotations',

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of `_checks`: whole messages."""
 
+import decimal
 import enum
 import fractions
 
@@ -47,6 +48,22 @@ class CheckIntTest(parameterized.TestCase):
     ):
       _checks.check_int('size', 0, 2)
 
+  def test_counts_are_those_that_floats_hold(self):
+    self.assertEqual(_checks.check_count('size', 10**15), 10**15)
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      '`size` must be an int of at least 1 and at most 1000000000000000, found'
+      ' 1000000000000001 (int).',
+    ):
+      _checks.check_count('size', 10**15 + 1)
+
+  def test_numbers_that_python_does_not_print_are_refused_as_others(self):
+    for check in (_checks.check_count, _checks.check_float):
+      with self.assertRaisesRegex(
+        ValueError, r'^`size` must be .*, found .{1,80} \(int\)\.$'
+      ):
+        check('size', 10**5000)
+
   def test_long_values_are_cut(self):
     with self.assertRaisesWithLiteralMatch(
       TypeError,
@@ -62,7 +79,14 @@ class CheckIntTest(parameterized.TestCase):
 
 
 class CheckFloatTest(parameterized.TestCase):
-  @parameterized.parameters(0.5, 1, np.float32(0.5), fractions.Fraction(1, 2))
+  @parameterized.parameters(
+    0.5,
+    1,
+    np.float32(0.5),
+    np.longdouble(0.5),
+    fractions.Fraction(1, 2),
+    decimal.Decimal('0.5'),
+  )
   def test_returns_python_float(self, value):
     result = _checks.check_float('share', value, above=0, at_most=1)
     self.assertIs(type(result), float)
@@ -73,6 +97,20 @@ class CheckFloatTest(parameterized.TestCase):
     ('above_maximum', 1.5, ValueError, '1.5 (float)'),
     ('nan', float('nan'), ValueError, 'nan (float)'),
     ('infinite', float('-inf'), ValueError, '-inf (float)'),
+    # What is used is held to the bounds: this is 0 as a float.
+    (
+      'too_small_for_a_float',
+      fractions.Fraction(1, 10**400),
+      ValueError,
+      f'Fraction(1, 1{64 * "0"}... (Fraction)',
+    ),
+    ('too_large_for_a_float', 10**400, ValueError, f'1{76 * "0"}... (int)'),
+    (
+      'signalling',
+      decimal.Decimal('sNaN'),
+      ValueError,
+      "Decimal('sNaN') (Decimal)",
+    ),
     ('bool', True, TypeError, 'True (bool)'),
     ('complex', 1j, TypeError, '1j (complex)'),
     ('text', '0.5', TypeError, "'0.5' (str)"),

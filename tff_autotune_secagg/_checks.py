@@ -8,6 +8,7 @@ kind a `ValueError`. What only one function can find wrong is worded there.
 """
 
 from collections.abc import Callable, Sequence
+import decimal
 import enum
 import functools
 import math
@@ -23,6 +24,9 @@ MAX_PORT = 2**16 - 1
 # Of a residue, which 32-bit integers carry.
 MAX_BITS = 30
 
+# Of clients and of values; floats hold every whole number up to it.
+MAX_COUNT = 10**15
+
 # How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
 STATE_REFUSAL = 'The state was written with'
 
@@ -34,7 +38,10 @@ _ADDRESS = re.compile(r'(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})')
 
 def _found(value: Any) -> str:
   """Returns the value and its type, short enough to read in an error."""
-  text = repr(value)
+  try:
+    text = repr(value)
+  except ValueError:  # Python prints no int of more than 4300 digits.
+    text = 'a number too long to print'
   if len(text) > 80:
     text = text[:77] + '...'
   return f'found {text} ({type(value).__name__}).'
@@ -91,7 +98,10 @@ def check_float(
   at_least: Optional[float] = None,
   at_most: Optional[float] = None,
 ) -> float:
-  """Returns `value` as a finite float inside the given bounds, or raises."""
+  """Returns `value` as a finite float inside the given bounds, or raises.
+
+  The float that it becomes is what is held to the bounds.
+  """
   bounds = []
   if above > -math.inf:
     bounds.append(f'above {above:g}')
@@ -103,16 +113,19 @@ def check_float(
     bounds.append(f'at most {at_most:g}')
   rule = f'`{name}` must be a finite number ' + ' and '.join(bounds)
   rule = rule.rstrip()
-  is_real = isinstance(value, numbers.Real)
-  if not is_real or isinstance(value, (bool, np.bool_)):
+  is_number = isinstance(value, (numbers.Real, decimal.Decimal))
+  if not is_number or isinstance(value, (bool, np.bool_)):
     raise TypeError(f'{rule}, {_found(value)}')
-  inside = above < value < below
-  inside = inside and (at_least is None or value >= at_least)
-  inside = inside and (at_most is None or value <= at_most)
-  # In this order: an int can be too large for `isfinite`.
-  if not (inside and math.isfinite(value)):
+  try:
+    number = float(value)
+  except (OverflowError, ValueError):  # Too large; a Decimal that signals.
+    number = math.nan
+  inside = math.isfinite(number) and above < number < below
+  inside = inside and (at_least is None or number >= at_least)
+  inside = inside and (at_most is None or number <= at_most)
+  if not inside:
     raise ValueError(f'{rule}, {_found(value)}')
-  return float(value)
+  return number
 
 
 def check_bool(name: str, value: Any) -> bool:
@@ -143,9 +156,16 @@ def check_function(name: str, value: Any) -> None:
     check_instance(name, value, Callable, 'a function or None')
 
 
-def check_optional_count(name: str, value: Any) -> Optional[int]:
+def check_count(name: str, value: Any, minimum: int = 1) -> int:
+  """Returns `value` as an int in `minimum..MAX_COUNT`, or raises."""
+  return check_int(name, value, minimum, MAX_COUNT)
+
+
+def check_optional_count(
+  name: str, value: Any, maximum: Optional[int] = None
+) -> Optional[int]:
   """Returns `value` as an int of at least 1, or None, or raises."""
-  return None if value is None else check_int(name, value, 1)
+  return None if value is None else check_int(name, value, 1, maximum)
 
 
 def check_seed(seed: Any) -> Optional[int]:

@@ -81,8 +81,9 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
         `plan_modulus`.
       wrap_probability: None for the value of least error, or a float in (0, 1)
         for the paper's rule with this alpha.
-      num_clients: clients expected in a round. If given, a modulus too small
-        for them is refused here; if not, it is flagged in the measurements.
+      num_clients: clients expected in a round, 1 to 10**15. If given, a modulus
+        too small for them is refused here; if not, it is flagged in the
+        measurements.
       rounding: `Rounding` of the clients.
       decoding: `Decoding` of the server.
       num_rotations: rotations one after the other, 1 to 8; 2 for updates with
@@ -109,14 +110,11 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
       expected_size=expected_size,
       num_clients=num_clients,
     )
+    num_clients = _checks.check_optional_count(
+      'num_clients', num_clients, _checks.MAX_COUNT
+    )
     if num_clients is not None:
-      _check_modulus_fits(
-        _checks.check_int('num_clients', num_clients, 1),
-        modulus,
-        wrap_probability,
-        rounding,
-        decoding,
-      )
+      _check_modulus_fits(num_clients, tuner)
     quantized = quantize_mod.QuantizeModFactory(
       modular_sum.ExactModularSumFactory(modulus=modulus),
       tuner=tuner,
@@ -128,12 +126,13 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     super().__init__([], flatten.FlattenFactory(rotated))
 
 
-def _check_modulus_fits(
-  num_clients, modulus, wrap_probability, rounding, decoding
-):
+def _check_modulus_fits(num_clients, tuner):
   """Raises ValueError if the planner says the modulus is too small."""
+  modulus, wrap_probability = tuner.modulus, tuner.wrap_probability
   options = dict(
-    wrap_probability=wrap_probability, rounding=rounding, decoding=decoding
+    wrap_probability=wrap_probability,
+    rounding=tuner.rounding,
+    decoding=tuner.decoding,
   )
   problems = modulus_problems.find(
     tf.constant(num_clients, tf.float64), modulus, **options
@@ -223,9 +222,9 @@ def autotuned_secure_aggregator(
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
-  _checks.check_bool('zeroing', zeroing)
-  _checks.check_bool('clipping', clipping)
-  _checks.check_bool('weighted', weighted)
+  zeroing = _checks.check_bool('zeroing', zeroing)
+  clipping = _checks.check_bool('clipping', clipping)
+  weighted = _checks.check_bool('weighted', weighted)
   factory = AutotunedSecureSumFactory(
     modulus=modulus,
     wrap_probability=wrap_probability,

@@ -33,10 +33,10 @@ def plan_distributed_dp_modulus(
   6e-5 of the coordinates wrap. Wrapping costs accuracy, never privacy.
 
   Args:
-    num_clients: int of at least `min_clients`, the largest cohort.
+    num_clients: int in `min_clients` .. 10**15, the largest cohort.
     noise_multiplier: as in `distributed_dp_aggregator`.
     min_clients: as in `distributed_dp_aggregator`.
-    dim: int of at least 1, values of the model update.
+    dim: int in 1 .. 10**15, values of the model update.
     alignment: 0 to 1, norm of the sum over that of as many parallel updates of
       full length, such as the measurement `alignment` of earlier rounds; 1 is
       the worst case.
@@ -50,10 +50,10 @@ def plan_distributed_dp_modulus(
   """
   noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
   return smallest_modulus(
-    num_clients=_checks.check_int('num_clients', num_clients, min_clients),
+    num_clients=_checks.check_count('num_clients', num_clients, min_clients),
     noise_multiplier=noise_multiplier,
     min_clients=min_clients,
-    dim=_checks.check_int('dim', dim, 1),
+    dim=_checks.check_count('dim', dim),
     alignment=_checks.check_float(
       'alignment', alignment, at_least=0, at_most=1
     ),
@@ -76,7 +76,7 @@ def distributed_dp_event(
     noise_multiplier: as in `distributed_dp_aggregator`.
     min_clients: as in `distributed_dp_aggregator`.
     num_rounds: int in 1 .. 2**30, the most rounds of one client.
-    dim: int of at least 1, values of the model update.
+    dim: int in 1 .. 10**15, values of the model update.
 
   Returns:
     `num_rounds` Gaussian mechanisms of noise multiplier z sqrt(1 - 1 / n).
@@ -86,7 +86,7 @@ def distributed_dp_event(
   """
   noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
   num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
-  _checks.check_int('dim', dim, 1)
+  _checks.check_count('dim', dim)
   multiplier = distributed_noise.effective_noise_multiplier(
     noise_multiplier, min_clients
   )
@@ -110,7 +110,7 @@ def distributed_dp_epsilon(
     noise_multiplier: as in `distributed_dp_aggregator`.
     min_clients: as in `distributed_dp_aggregator`.
     num_rounds: int in 1 .. 2**30, the most rounds of one client.
-    dim: int of at least 1, values of the model update.
+    dim: int in 1 .. 10**15, values of the model update.
     delta: in (0, 1).
     gaussian_epsilon_fn: epsilon of `distributed_dp_event`, and of whatever else
       is composed with it, at a delta, such as `get_epsilon` of an accountant of
@@ -127,7 +127,7 @@ def distributed_dp_epsilon(
   """
   noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
   num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
-  dim = _checks.check_int('dim', dim, 1)
+  dim = _checks.check_count('dim', dim)
   delta = _checks.check_float('delta', delta, above=0, below=1)
   _checks.check_function('gaussian_epsilon_fn', gaussian_epsilon_fn)
   multiplier = distributed_noise.effective_noise_multiplier(
@@ -175,10 +175,12 @@ def rows(
     `noise_to_signal`, squared norms in the model's coordinates.
 
   Raises:
-    ValueError: an argument is out of range.
+    TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
+  num_values = _checks.check_count('num_values', num_values)
   found = []
   for multiplier in noise_multipliers:
+    multiplier, min_clients = check_noise(multiplier, min_clients)
     noise = dict(
       noise_multiplier=multiplier, min_clients=min_clients, dim=num_values
     )
@@ -187,7 +189,7 @@ def rows(
     )
     bits = quantization.num_bits(modulus)
     energy = num_values * multiplier**2 * num_clients / min_clients
-    signal = (alignment * num_clients) ** 2
+    signal = (float(alignment) * num_clients) ** 2
     found.append(
       dict(
         noise_multiplier=multiplier,

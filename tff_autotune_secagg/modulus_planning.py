@@ -69,14 +69,14 @@ def _planned(
   num_clients, modulus, wrap_probability, rounding, decoding, size_uncertainty
 ) -> _Plan:
   """Checks the planner's arguments and returns the plan they lead to."""
-  num_clients = _checks.check_int('num_clients', num_clients, 1)
+  num_clients = _checks.check_count('num_clients', num_clients)
   modulus = _checks.check_modulus(modulus)
-  operating_point.check_wrap_probability(wrap_probability)
+  wrap_probability = operating_point.check_wrap_probability(wrap_probability)
   size_uncertainty = _checks.check_float(
     'size_uncertainty', size_uncertainty, at_least=0, at_most=2
   )
-  _checks.check_enum('rounding', rounding, modes.Rounding)
-  _checks.check_enum('decoding', decoding, modes.Decoding)
+  rounding = _checks.check_enum('rounding', rounding, modes.Rounding)
+  decoding = _checks.check_enum('decoding', decoding, modes.Decoding)
   planner = _planner(wrap_probability, rounding, decoding, size_uncertainty)
   return planner(
     tf.constant(num_clients, tf.float64), tf.constant(modulus, tf.float64)
@@ -95,7 +95,7 @@ def optimal_wrap_probability(
   """Returns the wrap probability of least expected error.
 
   Args:
-    num_clients: int of at least 1, clients summed in a round.
+    num_clients: int in 1 .. 10**15, clients summed in a round.
     modulus: int in 2 .. 2**30.
     rounding: `Rounding` of the clients.
     decoding: `Decoding` of the server.
@@ -130,7 +130,7 @@ def predicted_nmse(
   that agree round with less noise.
 
   Args:
-    num_clients: int of at least 1, clients summed in a round.
+    num_clients: int in 1 .. 10**15, clients summed in a round.
     modulus: int in 2 .. 2**30.
     wrap_probability: None for an automatic choice, or the paper's alpha.
     rounding: `Rounding` of the clients.
@@ -168,7 +168,7 @@ def plan_modulus(
   and for every halving of the error.
 
   Args:
-    num_clients: int of at least 1, clients summed in a round.
+    num_clients: int in 1 .. 10**15, clients summed in a round.
     target_nmse: squared norm of the error over that of the true sum, in (0, 1).
     wrap_probability: as in `predicted_nmse`.
     rounding: as in `predicted_nmse`.
@@ -182,7 +182,9 @@ def plan_modulus(
     TypeError: an argument is of the wrong kind.
     ValueError: an argument is out of range, or no modulus reaches the target.
   """
-  _checks.check_float('target_nmse', target_nmse, above=0, below=1)
+  target_nmse = _checks.check_float(
+    'target_nmse', target_nmse, above=0, below=1
+  )
   for bits in range(2, _checks.MAX_BITS + 1):
     found = _planned(
       num_clients,

@@ -22,6 +22,7 @@ from typing import Any, Dict, List
 
 from absl import flags
 
+from tff_autotune_secagg import _checks
 from tff_autotune_secagg import _command
 from tff_autotune_secagg.numerics.rounding import modes
 
@@ -41,8 +42,8 @@ def rows(
   """Returns what each target error costs.
 
   Args:
-    num_values: model size, at least 1.
-    num_clients: clients summed in a round, at least 1.
+    num_values: model size, 1 to 10**15.
+    num_clients: clients summed in a round, 1 to 10**15.
     target_nmses: errors over the energy of the sum, in (0, 1).
     rounding: the clients' `Rounding`.
 
@@ -57,15 +58,19 @@ def rows(
     for that error, so that no sum can leave the range.
 
   Raises:
-    ValueError: a target is out of reach, or an argument out of range.
+    TypeError, ValueError: an argument is of the wrong kind or out of range, or
+      a target is out of reach.
   """
   from tff_autotune_secagg import modulus_planning  # Slow: it loads TensorFlow.
   from tff_autotune_secagg.numerics.rounding import quantization
   from tff_autotune_secagg.stages import rotate
 
+  num_values = _checks.check_count('num_values', num_values)
+  num_clients = _checks.check_count('num_clients', num_clients)
   width = rotate.width(num_values)
   found = []
   for target in target_nmses:
+    target = _checks.check_float('target_nmse', target, above=0, below=1)
     modulus = modulus_planning.plan_modulus(
       num_clients, target, rounding=rounding
     )

@@ -7,6 +7,7 @@ The error names the argument, the rule and what was found. Exact wordings are in
 test proves from the signatures.
 """
 
+import decimal
 import fractions
 import inspect
 
@@ -16,6 +17,7 @@ import numpy as np
 import tensorflow_federated as tff
 
 import tff_autotune_secagg as autotune
+from tff_autotune_secagg import planner
 
 _INNER = autotune.ExactModularSumFactory(modulus=256)
 _WEIGHTED = tff.aggregators.MeanFactory()
@@ -32,8 +34,11 @@ _NOT_FINITE = (np.nan, np.inf, -np.inf)
 
 # (wrong kinds, wrong values) of each argument.
 _MODULUS = (_NOT_INT, (1, 0, -1, -256, 2**30 + 1, 2**64, 10**400))
-_COUNT = (_NOT_INT, (0, -1, -(10**30)))
-_OPTIONAL_COUNT = (tuple(v for v in _NOT_INT if v is not None), (0, -5))
+_COUNT = (_NOT_INT, (0, -1, -(10**30), 10**15 + 1, 10**400))
+_OPTIONAL_COUNT = (
+  tuple(v for v in _NOT_INT if v is not None),
+  (0, -5, 10**400),
+)
 _WRAP_PROBABILITY = (
   tuple(v for v in _NOT_FLOAT if v is not None),
   (0, 0.0, 1, 1.0, -0.1, 2, 10**400, fractions.Fraction(3, 2)) + _NOT_FINITE,
@@ -298,6 +303,52 @@ class BadArgumentsTest(parameterized.TestCase):
             rf'^`{argument}` must .+, found [^`]+ \({type(bad).__name__}\)\.',
           )
           self.assertLess(len(message), 400)
+
+  def test_numbers_of_every_kind_are_used_as_the_floats_that_they_are(self):
+    private = dict(noise_multiplier=1.0, min_clients=10)
+    epsilon = dict(private, num_rounds=3, dim=50, delta=2**-8)
+    for function, right, names in (
+      (autotune.plan_modulus, dict(num_clients=10), ('target_nmse',)),
+      (
+        autotune.predicted_nmse,
+        dict(num_clients=10, modulus=256),
+        ('wrap_probability', 'size_uncertainty'),
+      ),
+      (autotune.distributed_dp_epsilon, epsilon, ('delta', 'noise_multiplier')),
+      (
+        lambda **given: (
+          autotune.WrappedNormalTuner(modulus=256, **given).wrap_probability
+        ),
+        {},
+        ('wrap_probability',),
+      ),
+      # The modulus is judged for it here, and not in the tuner alone.
+      (
+        lambda **given: type(
+          autotune.autotuned_secure_aggregator(num_clients=10, **given)
+        ),
+        {},
+        ('wrap_probability', 'expected_size'),
+      ),
+      (
+        lambda target_nmse: planner.rows(10, 10, [target_nmse]),
+        {},
+        ('target_nmse',),
+      ),
+    ):
+      for name in names:
+        expected = function(**dict(right, **{name: 2**-8}))
+        for kind in (
+          fractions.Fraction,
+          decimal.Decimal,
+          np.float16,
+          np.float32,
+          np.longdouble,
+        ):
+          with self.subTest(f'{name} {kind.__name__}'):
+            found = function(**dict(right, **{name: kind(2**-8)}))
+            self.assertEqual(found, expected)
+            self.assertIs(type(found), type(expected))
 
   def test_a_modulus_too_small_for_the_clients_is_refused_with_one_that_does(
     self,

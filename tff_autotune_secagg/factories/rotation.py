@@ -61,7 +61,8 @@ class HadamardRotationFactory(chain.ChainedFactory):
     Args:
       inner_factory: aggregates the rotated vectors.
       num_rotations: rotations one after the other, 1 to 8.
-      min_dim: leaves of fewer coordinates are padded with zeros to so many.
+      min_dim: 1 to 10**15; leaves of fewer coordinates are padded with zeros to
+        so many.
       seed: int of 0 .. 2**63 - 1, or None to draw one in every `initialize`.
 
     Raises:
@@ -72,7 +73,7 @@ class HadamardRotationFactory(chain.ChainedFactory):
     )
     options = dict(
       num_rotations=_checks.check_int('num_rotations', num_rotations, 1, 8),
-      min_dim=_checks.check_int('min_dim', min_dim, 1),
+      min_dim=_checks.check_count('min_dim', min_dim),
       seed=_checks.check_seed(seed),
     )
     super().__init__([(rotate.RotateStage, options)], inner_factory)

@@ -61,7 +61,7 @@ def train_in_folder(
     tff.learning.templates.LearningProcess,
     'a `tff.learning.templates.LearningProcess`',
   )
-  _checks.check_int('num_rounds', num_rounds, minimum=1)
+  num_rounds = _checks.check_int('num_rounds', num_rounds, minimum=1)
   for name, value in (('on_ready', on_ready), ('on_round', on_round)):
     _checks.check_instance(name, value, Callable, 'a function')
   folder = _checks.check_folder('folder', folder)

@@ -74,7 +74,9 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
       raises it if its worker dies; the next computation gets a new worker.
   """
   _check_process()
-  _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
+  max_concurrent_clients = _checks.check_optional_count(
+    'max_concurrent_clients', max_concurrent_clients
+  )
   if max_concurrent_clients is None:
     # More would wait for each other, each with its vectors in memory.
     max_concurrent_clients = len(os.sched_getaffinity(0))
@@ -123,9 +125,13 @@ def set_remote_context(
     RuntimeError: as `set_local_context`.
     ConnectionError: a worker does not answer. The former context stays.
   """
-  _checks.check_addresses('workers', workers)
-  _checks.check_optional_count('max_clients_per_call', max_clients_per_call)
-  _checks.check_float('timeout_seconds', timeout_seconds, above=0)
+  workers = _checks.check_addresses('workers', workers)
+  max_clients_per_call = _checks.check_optional_count(
+    'max_clients_per_call', max_clients_per_call
+  )
+  timeout_seconds = _checks.check_float(
+    'timeout_seconds', timeout_seconds, above=0
+  )
   _check_process()
   backend = remote_backend.RemoteBackend(
     workers,
@@ -174,8 +180,10 @@ def worker_command(
     ValueError: an argument is out of range.
     RuntimeError: the installed TFF has no worker.
   """
-  _checks.check_int('port', port, 1, _checks.MAX_PORT)
-  _checks.check_optional_count('max_concurrent_clients', max_concurrent_clients)
+  port = _checks.check_int('port', port, 1, _checks.MAX_PORT)
+  max_concurrent_clients = _checks.check_optional_count(
+    'max_concurrent_clients', max_concurrent_clients
+  )
   return worker_process.command(
     port, max_concurrent_clients=max_concurrent_clients
   )

@@ -3,6 +3,7 @@
 """Tests of `discrete_gaussian`."""
 
 import collections
+import decimal
 import fractions
 
 from absl.testing import absltest
@@ -47,6 +48,22 @@ def _draws(fraction, seed, num):
 
 
 class TableTest(parameterized.TestCase):
+  def test_the_decimal_context_of_the_caller_changes_nothing(self):
+    # One row is made of these two.
+    exponents = [fractions.Fraction(n, 7) for n in (-400, 1)]
+    expected = [discrete_gaussian._fixed_point_exp(x) for x in exponents]
+    hostile = decimal.Context(
+      prec=3,
+      rounding=decimal.ROUND_UP,
+      Emin=-2,
+      Emax=2,
+      clamp=1,
+      traps=list(decimal.getcontext().traps),
+    )
+    with decimal.localcontext(hostile):
+      found = [discrete_gaussian._fixed_point_exp(x) for x in exponents]
+    self.assertEqual(found, expected)
+
   @parameterized.parameters(*_FRACTIONS)
   def test_probabilities_are_mpmaths(self, fraction):
     row = discrete_gaussian.probabilities()[fraction]

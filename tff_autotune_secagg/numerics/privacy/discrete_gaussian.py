@@ -57,9 +57,19 @@ _LOW_BITS = 63
 _COLUMN_PROBABILITY = 2 ** (_HIGH_BITS + _LOW_BITS)
 PROBABILITY_BITS = _COLUMN_BITS + _HIGH_BITS + _LOW_BITS
 
-# Binary and decimal digits of the intermediate results.
+# Binary and decimal digits of the intermediate results. The context names all
+# of its settings: what it does not name would be the caller's.
 _FIXED_POINT_BITS = 256
-_DECIMAL_DIGITS = 100
+_DECIMALS = decimal.Context(
+  prec=100,
+  rounding=decimal.ROUND_HALF_EVEN,
+  Emin=-999999,
+  Emax=999999,
+  capitals=1,
+  clamp=0,
+  flags=[],
+  traps=[],
+)
 
 # The seeds that a seed is split into.
 _WORDS, _LOW_BITS_OF_TIES = 0, 1
@@ -82,8 +92,7 @@ class AliasTable(NamedTuple):
 
 def _fixed_point_exp(exponent: fractions.Fraction) -> int:
   """Returns exp(exponent) in units of 2**-_FIXED_POINT_BITS."""
-  with decimal.localcontext() as context:
-    context.prec = _DECIMAL_DIGITS
+  with decimal.localcontext(_DECIMALS):
     ratio = decimal.Decimal(exponent.numerator) / exponent.denominator
     return int(ratio.exp() * 2**_FIXED_POINT_BITS)
 

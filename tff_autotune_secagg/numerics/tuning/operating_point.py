@@ -273,7 +273,12 @@ def normal_quantile(wrap_probability: float) -> float:
   return float(-special.ndtri(max(wrap_probability / 2, 1e-300)))
 
 
-def check_wrap_probability(wrap_probability: Optional[float]) -> None:
-  """Raises unless the wrap probability is None or in (0, 1)."""
-  if wrap_probability is not None:
-    _checks.check_float('wrap_probability', wrap_probability, above=0, below=1)
+def check_wrap_probability(
+  wrap_probability: Optional[float],
+) -> Optional[float]:
+  """Returns the wrap probability as a float in (0, 1), or None, or raises."""
+  if wrap_probability is None:
+    return None
+  return _checks.check_float(
+    'wrap_probability', wrap_probability, above=0, below=1
+  )

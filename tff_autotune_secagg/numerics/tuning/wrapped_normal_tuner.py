@@ -128,11 +128,9 @@ class WrappedNormalTuner(tuners.Tuner):
       TypeError, ValueError: an argument is of the wrong kind or out of range.
     """
     super().__init__(modulus=modulus, rounding=rounding, decoding=decoding)
-    operating_point.check_wrap_probability(wrap_probability)
-    self._wrap_probability = wrap_probability
-    self._expected_size = expected_size
+    wrap_probability = operating_point.check_wrap_probability(wrap_probability)
     if expected_size is not None:
-      self._expected_size = _checks.check_float(
+      expected_size = _checks.check_float(
         'expected_size',
         expected_size,
         at_least=_SMALLEST_SIZE,
@@ -144,7 +142,11 @@ class WrappedNormalTuner(tuners.Tuner):
           f" found {expected_size} and {wrap_probability}: the paper's rule"
           ' begins with a calibration of its own.'
         )
-    num_clients = _checks.check_optional_count('num_clients', num_clients)
+    self._wrap_probability = wrap_probability
+    self._expected_size = expected_size
+    num_clients = _checks.check_optional_count(
+      'num_clients', num_clients, _checks.MAX_COUNT
+    )
     self._first_clients = num_clients or _GUESS_CLIENTS
 
   @property
