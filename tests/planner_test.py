@@ -11,10 +11,12 @@ import tempfile
 from absl.testing import absltest
 from absl.testing import parameterized
 
+from tests import binary_runner
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import planner
 from tff_autotune_secagg.numerics.tuning import modulus_problems
 
+_PLANNER = 'tff_autotune_secagg.planner'
 _FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
@@ -122,6 +124,38 @@ class BinaryTest(absltest.TestCase):
     )
     self.assertIsNotNone(found, text)
     self.assertEqual(int(found[1]), planner.smallest_modulus(1000))
+
+  def test_flags_that_a_plan_does_not_read_are_refused(self):
+    private = ('--noise_multiplier=1', '--num_values=10', '--num_clients=10')
+    for given, found in (
+      ('--modulus=16', '`--modulus=16`'),
+      ('--targets=0.1,0.2', "`--targets=['0.1', '0.2']`"),
+      ('--dither', '`--dither=True`'),
+    ):
+      with self.subTest(given):
+        output = binary_runner.run_as_main(_PLANNER, *private, given)
+        name = found.partition('=')[0] + '`'
+        self.assertEqual(
+          output.stderr,
+          f'{name} must be left out beside `--noise_multiplier`, found {found}:'
+          ' private rounds have their own modulus and noise.\n',
+        )
+        self.assertEqual((output.status, output.stdout), (1, ''))
+    for given in (
+      '--min_clients=5',
+      '--num_rounds=7',
+      '--delta=1e-05',
+      '--alignment=0.5',
+    ):
+      with self.subTest(given):
+        output = binary_runner.run_as_main(_PLANNER, given)
+        self.assertRegex(
+          output.stderr,
+          rf'^`{given.partition("=")[0]}` must be given with'
+          r' `--noise_multiplier`, found .* alone: it is of private'
+          r' rounds\.\n$',
+        )
+        self.assertEqual((output.status, output.stdout), (1, ''))
 
 
 if __name__ == '__main__':

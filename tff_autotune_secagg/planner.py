@@ -12,7 +12,8 @@ The first is the command as pip installs it, the others the same in a checkout.
 With `--modulus`, says whether that modulus would do; if not, the exit status is
 1.
 With `--noise_multiplier`, plans private rounds, of
-`distributed_dp_aggregator`: epsilon, bits and noise.
+`distributed_dp_aggregator`: epsilon, bits and noise. Each plan refuses the
+flags of the other.
 """
 
 from collections.abc import Sequence
@@ -31,6 +32,10 @@ Row = Dict[str, Any]
 # How uncertain ln of the next sum's size is in trainings, see
 # docs/how_many_bits.md.
 _EVEN, _UNEVEN = 0.04, 0.4
+
+# Flags that only one of the two plans reads.
+_OF_PUBLIC_ROUNDS = ('targets', 'dither', 'modulus')
+_OF_PRIVATE_ROUNDS = ('min_clients', 'num_rounds', 'delta', 'alignment')
 
 
 def rows(
@@ -211,6 +216,7 @@ def main(argv: Sequence[str]) -> None:
       raise ValueError(
         f'Arguments must be flags like --name=value, found {argv[1]!r}.'
       )
+    _check_that_all_are_used(flags.FLAGS)
     if flags.FLAGS.noise_multiplier is None:
       _print(flags.FLAGS)
     else:
@@ -218,6 +224,23 @@ def main(argv: Sequence[str]) -> None:
   except ValueError as error:
     print(error, file=sys.stderr)
     sys.exit(1)
+
+
+def _check_that_all_are_used(values):
+  """Raises ValueError if a flag is given that the plan does not read."""
+  is_private = values.noise_multiplier is not None
+  for name in _OF_PUBLIC_ROUNDS if is_private else _OF_PRIVATE_ROUNDS:
+    if values[name].present:
+      found = f'found `--{name}={values[name].value}`'
+      if is_private:
+        raise ValueError(
+          f'`--{name}` must be left out beside `--noise_multiplier`, {found}:'
+          ' private rounds have their own modulus and noise.'
+        )
+      raise ValueError(
+        f'`--{name}` must be given with `--noise_multiplier`, {found} alone: it'
+        ' is of private rounds.'
+      )
 
 
 def _print(values):
