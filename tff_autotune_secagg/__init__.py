@@ -39,7 +39,7 @@ from tff_autotune_secagg import _tff_version
 
 _tff_version.check_tff_version()
 
-# Each public name and the module that has it; folders are modules themselves.
+# Each public name and the module that has it; some are modules themselves.
 # `__init__.pyi` says the same to type checkers.
 _MODULES = {
   'AutotunedSecureSumFactory': 'aggregators',
@@ -70,6 +70,7 @@ _MODULES = {
   'programs': 'programs',
   'round_measurements': 'metrics',
   'simulation': 'simulation',
+  'tuning': 'tuning',
 }
 
 __all__ = sorted(_MODULES)

@@ -4,6 +4,7 @@
 
 from tff_autotune_secagg import programs as programs
 from tff_autotune_secagg import simulation as simulation
+from tff_autotune_secagg import tuning as tuning
 from tff_autotune_secagg._version import __version__ as __version__
 from tff_autotune_secagg.aggregators import (
   autotuned_secure_aggregator as autotuned_secure_aggregator,

@@ -29,6 +29,9 @@ MAX_COUNT = 10**15
 
 # How the refusal of a state begins. TFF's runtime wraps it in a gRPC error.
 STATE_REFUSAL = 'The state was written with'
+# How that of bin sizes does.
+BIN_SIZES_REFUSAL = 'The bin sizes of'
+REFUSALS = (STATE_REFUSAL, BIN_SIZES_REFUSAL)
 
 _PATTERN_CHARACTERS = frozenset('*?[\\')
 

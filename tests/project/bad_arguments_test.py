@@ -85,9 +85,6 @@ class _TunerOfAUser(autotune.Tuner):
   def bin_sizes(self, state):
     return None
 
-  def reported_bin_size(self, state):
-    return None
-
   def next_state(self, state, fitted, num_clients):
     return None
 
@@ -268,6 +265,7 @@ _ELSEWHERE = {
   'programs',
   'round_measurements',
   'simulation',
+  'tuning',
 }
 
 

@@ -45,9 +45,10 @@ _NAMES = [
   'programs',
   'round_measurements',
   'simulation',
+  'tuning',
 ]
 
-_FOLDERS = ('programs', 'simulation')
+_FOLDERS = ('programs', 'simulation', 'tuning')
 _STUB = pathlib.Path(tff_autotune_secagg.__file__).with_suffix('.pyi')
 
 # What a fresh Python prints: a start-up that is slow is one that loads TFF.

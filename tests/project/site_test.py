@@ -20,7 +20,7 @@ import tff_autotune_secagg as autotune
 _PROJECT = pathlib.Path(__file__).parents[2]
 _PACKAGE = 'tff_autotune_secagg'
 # Public names that are modules, with pages of their own.
-_FOLDERS = {'programs', 'simulation'}
+_FOLDERS = {'programs', 'simulation', 'tuning'}
 # Pages that Sphinx adds, to which its own search box and signatures lead.
 _ADDED = {'genindex.html', 'py-modindex.html', 'search.html'}
 

@@ -95,8 +95,15 @@ class QuantizeModFactory(chain.ChainedFactory):
     inner_factory = value_types.check_sum_factory(
       'inner_factory', inner_factory
     )
+    _checks.check_instance('tuner', tuner, tuners.Tuner, 'a `Tuner`')
+    if not hasattr(tuner, 'modulus'):
+      raise _checks.type_error(
+        'tuner',
+        'a `Tuner` whose constructor calls `super().__init__(modulus=...)`',
+        f'`{type(tuner).__name__}`, which does not',
+      )
     options = dict(
-      tuner=_checks.check_instance('tuner', tuner, tuners.Tuner, 'a `Tuner`'),
+      tuner=tuner,
       seed=_checks.check_seed(seed),
     )
     super().__init__([(quantize.QuantizeStage, options)], inner_factory)

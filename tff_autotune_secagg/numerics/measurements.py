@@ -50,6 +50,15 @@ class FinishedRound(NamedTuple):
     return quantization.num_bits(self.tuner.modulus)
 
 
+def _bin_size(finished: FinishedRound) -> tf.Tensor:
+  """Returns the round's one bin size; of a ladder, what the tuner says."""
+  return tf.where(
+    stripes.is_ladder(finished.bin_sizes),
+    finished.tuner.reported_bin_size(finished.tuner_state),
+    tf.cast(finished.bin_sizes[0], tf.float32),
+  )
+
+
 def _num_bytes(finished: FinishedRound) -> tf.Tensor:
   num_bytes = quantization.payload_bytes(
     finished.num_coordinates, finished.num_bits
@@ -58,7 +67,7 @@ def _num_bytes(finished: FinishedRound) -> tf.Tensor:
 
 
 _MEASUREMENTS = collections.OrderedDict(
-  bin_size=lambda r: r.tuner.reported_bin_size(r.tuner_state),
+  bin_size=_bin_size,
   calibrating=lambda r: stripes.is_ladder(r.bin_sizes),
   blind=lambda r: tf.logical_and(r.fitted.is_blind, r.num_clients > 0.0),
   zero_sum=lambda r: r.fitted.is_zero,

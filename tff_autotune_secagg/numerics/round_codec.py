@@ -21,6 +21,7 @@ from tff_autotune_secagg.numerics.reading import wrapped_normal
 from tff_autotune_secagg.numerics.rounding import dither
 from tff_autotune_secagg.numerics.rounding import modes
 from tff_autotune_secagg.numerics.rounding import quantization
+from tff_autotune_secagg.numerics.tuning import checked_tuner
 from tff_autotune_secagg.numerics.tuning import tuners
 
 
@@ -34,7 +35,7 @@ class RoundCodec:
       tuner: settings and bin sizes.
       specs: of a client's leaves, float dtypes of static shape.
     """
-    self._tuner = tuner
+    self._tuner = checked_tuner.CheckedTuner(tuner)
     self._specs = tuple(specs)
     self._is_dither = tuner.rounding is modes.Rounding.DITHER
 

@@ -37,10 +37,11 @@ def raise_refused_state(error: grpc.RpcError) -> None:
   """Raises one sentence instead of `error` if a factory refused its state.
 
   Raises:
-    ValueError: a factory found the settings of another one in its state.
+    ValueError: a factory found the settings of another one in its state, or
+      bin sizes that no round can have.
   """
   refusal = re.search(
-    rf'\[({re.escape(_checks.STATE_REFUSAL)}[^\]]*)\]', str(error)
+    rf'\[((?:{"|".join(_checks.REFUSALS)}) [^\]]*)\]', str(error)
   )
   if refusal:
     raise ValueError(refusal.group(1)) from None

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.rounding import modes
+from tff_autotune_secagg.numerics.tuning import checked_tuner
 from tff_autotune_secagg.stages import rotate
 from tff_autotune_secagg.stages import stage
 
@@ -40,7 +41,8 @@ class QuantizeStage(stage.Stage):
     super().__init__(specs)
     self.out_specs = [tf.TensorSpec(spec.shape, tf.int32) for spec in specs]
     self.out_modulus = tuner.modulus
-    self._tuner = tuner
+    self._tuner = checked_tuner.CheckedTuner(tuner)
+    self._tuner.check_first_bins()
     self._seed = seed
     self._codec = round_codec.RoundCodec(tuner, specs)
     if self._codec.is_too_short:
@@ -60,7 +62,10 @@ class QuantizeStage(stage.Stage):
 
   def parameters(self, state):
     """The bin sizes and the seed of the round."""
-    return self._tuner.bin_sizes(state['tuner']), seeds.round_seed(state)
+    bin_sizes = self._tuner.bin_sizes(state['tuner'])
+    # No client hears of bins that no round can have.
+    with tf.control_dependencies(self._tuner.refuse_unusable(bin_sizes)):
+      return tf.identity(bin_sizes), seeds.round_seed(state)
 
   def encode(self, leaves, parameters):
     """Rounds and reduces."""

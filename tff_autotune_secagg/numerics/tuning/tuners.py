@@ -27,9 +27,12 @@ _LARGEST_BIN = 1e30
 class Tuner(abc.ABC):
   """The settings of a round and its bin sizes.
 
-  A class of your own defines the four abstract methods and calls the
-  constructor here. Bin sizes must be finite and positive, and equal unless the
-  round is to be a calibration (`stripes.ladder`).
+  A class of your own defines the three abstract methods, and leaves the
+  constructor to this one or calls it; docs/own_tuner.md has a whole one.
+  Methods are traced once and run as TensorFlow: decide by `tf.where`, not in
+  Python. Bin sizes must be finite, above 0, and equal unless the round is to be
+  a calibration; then they ascend (`tuning.ladder`). A factory refuses wrong
+  shapes, dtypes and first bins in `create`, others in the round.
   """
 
   @_checks.names_modulus
@@ -92,10 +95,6 @@ class Tuner(abc.ABC):
     """Returns the bin sizes of the coming round, float32 [NUM_STRIPES]."""
 
   @abc.abstractmethod
-  def reported_bin_size(self, state: collections.OrderedDict) -> tf.Tensor:
-    """Returns the one bin size that the measurements name, float32."""
-
-  @abc.abstractmethod
   def next_state(
     self,
     state: collections.OrderedDict,
@@ -112,6 +111,14 @@ class Tuner(abc.ABC):
     Returns:
       The next state, of the same types.
     """
+
+  def reported_bin_size(self, state: collections.OrderedDict) -> tf.Tensor:
+    """Returns the bin size that the measurements of a calibration name.
+
+    float32, the smallest unless overridden. Other rounds have one bin size, and
+    their measurements name it.
+    """
+    return self.bin_sizes(state)[0]
 
   def size_forecast(
     self, state: collections.OrderedDict
@@ -157,7 +164,8 @@ class FixedBinSize(Tuner):
     """Initializes the tuner.
 
     Args:
-      bin_size: float in 1e-30 .. 1e30, units of the values.
+      bin_size: float in 1e-30 .. 1e30, units of the values that are summed: of
+        updates times weights, inside a weighted mean.
       modulus: int in 2 .. 2**30, the one the sum is taken by.
       rounding: the clients' `Rounding`.
       decoding: the server's `Decoding`.
@@ -181,12 +189,8 @@ class FixedBinSize(Tuner):
 
   def bin_sizes(self, state: collections.OrderedDict) -> tf.Tensor:
     """Returns the bin size for each stripe, float32 [NUM_STRIPES]."""
-    return stripes.level(self.reported_bin_size(state))
-
-  def reported_bin_size(self, state: collections.OrderedDict) -> tf.Tensor:
-    """Returns the bin size, float32."""
     del state  # There is none.
-    return tf.constant(self._bin_size, tf.float32)
+    return stripes.level(tf.constant(self._bin_size, tf.float32))
 
   def next_state(self, state, fitted, num_clients) -> collections.OrderedDict:
     """Returns no state."""
