@@ -7,7 +7,7 @@ found. A wrong kind of argument is a `TypeError`, a wrong value of the right
 kind a `ValueError`. What only one function can find wrong is worded there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import decimal
 import enum
 import functools
@@ -227,9 +227,72 @@ def leaf_error(rule: str, path: str, found: Any) -> TypeError:
   return TypeError(f'`value_type` must hold only {rule}, found {found}{where}.')
 
 
+# Settings of a state, by the arguments that users give, with the values that
+# stand for one.
+_ARGUMENTS = {
+  'dither': ('rounding', {0: 'Rounding.STOCHASTIC', 1: 'Rounding.DITHER'}),
+  'l2_norm_clip': ('l2_norm_clip', {0: 'None'}),
+}
+# What besides settings makes another state.
+_MADE_BY = {
+  'state_format': 'the version of this package that wrote it',
+  'dim': 'the model of the checkpoint',
+}
+
+# Fields that an argument makes: the argument, its values with and without them,
+# and a field that says whether both states are of a part that has the argument.
+# The outermost first.
+_FIELDS = (
+  ('zeroing_norm', 'zeroing', 'True', 'False', ('inner_agg', 'value')),
+  ('clipping_norm', 'clipping', 'True', 'False', ('inner_agg', 'value')),
+  ('forecast', 'wrap_probability', 'None', 'a number', ('rung',)),
+)
+
+
+def follows(name: str) -> bool:
+  """Whether another setting of the same part says as much, and more."""
+  return name == 'adaptive_clip'  # `l2_norm_clip` is 0 where it adapts.
+
+
+def setting_words(name: str) -> Mapping[float, str]:
+  """Returns the values of a setting that are told by other words."""
+  return _ARGUMENTS.get(name, (name, {}))[1]
+
+
 def refused_state(name: str, found: Any, owner: str, wanted: Any) -> str:
   """Returns the one sentence that refuses a state with another setting."""
-  return (
-    f'{STATE_REFUSAL} `{name}` {found}, but this {owner} has `{name}` {wanted}:'
-    ' start from `initialize()` or use the settings of the checkpoint.'
+  argument, words = _ARGUMENTS.get(name, (name, {}))
+  found, wanted = (
+    next((word for number, word in words.items() if value == number), value)
+    for value in (found, wanted)
   )
+  made_by = _MADE_BY.get(name, 'the settings of the checkpoint')
+  return (
+    f'{STATE_REFUSAL} `{argument}` {found}, but this {owner} has `{argument}`'
+    f' {wanted}: start from `initialize()` or use {made_by}.'
+  )
+
+
+def argument_of_fields(wanted: Iterable[str], found: Iterable[str]) -> str:
+  """Returns which argument makes fields other than they should be, or nothing.
+
+  Args:
+    wanted: paths of a process's fields, such as 'inner/tuner/bin_size'.
+    found: those of a state.
+
+  Returns:
+    Words that begin with "found".
+  """
+  wanted, found = (
+    {part for path in paths for part in path.split('/')}
+    for paths in (wanted, found)
+  )
+  for field, argument, having, lacking, marks in _FIELDS:
+    are_alike = all(parts.intersection(marks) for parts in (wanted, found))
+    if are_alike and (field in wanted) != (field in found):
+      values = (having, lacking) if field in found else (lacking, having)
+      return (
+        f'found those of `{argument}` {values[0]} where the process has'
+        f' `{argument}` {values[1]}'
+      )
+  return ''

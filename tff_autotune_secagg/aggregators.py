@@ -95,7 +95,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
         size is found all the same. `learned_size` takes it from the state of
         an earlier training.
       seed: of the rotations and the dither; int of 0 .. 2**63 - 1, or None to
-        draw one in every `initialize`.
+        draw one in every `initialize`. A saved state brings its own, which
+        wins.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range,

@@ -104,7 +104,7 @@ def distributed_dp_aggregator(
       updates even if they are parallel. For larger cohorts see
       `plan_distributed_dp_modulus`.
     seed: of the rotations, which are public; int of 0 .. 2**63 - 1, or None to
-      draw one in every `initialize`.
+      draw one in every `initialize`. A saved state brings its own, which wins.
     client_seed_fn: None, or a function without arguments that returns an int64
       tensor [2], 128 bits of entropy for one client's noise in one round, from
       TensorFlow operations: it is traced into the client's computation. The

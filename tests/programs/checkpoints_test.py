@@ -24,6 +24,7 @@ import tree
 
 from tests import factory_conformance
 import tff_autotune_secagg as autotune
+from tff_autotune_secagg.programs import checkpoints
 from tff_autotune_secagg.programs import state_folder
 
 setUpModule = factory_conformance.set_up_context
@@ -259,20 +260,50 @@ class RefusalTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
     ('modulus', 'modulus', 16, 256, 'QuantizeModFactory'),
-    ('rounding', 'dither', 0, 1, 'QuantizeModFactory'),
-    ('version', 'state_format', 2, 3, 'QuantizeModFactory'),
-    ('size', 'dim', 1501, 1500, 'HadamardRotationFactory'),
+    (
+      'rounding',
+      'dither',
+      0,
+      1,
+      'QuantizeModFactory',
+      'the settings of the checkpoint',
+      '`rounding` Rounding.STOCHASTIC',
+      '`rounding` Rounding.DITHER',
+    ),
+    (
+      'version',
+      'state_format',
+      2,
+      3,
+      'QuantizeModFactory',
+      'the version of this package that wrote it',
+    ),
+    (
+      'size',
+      'dim',
+      1501,
+      1500,
+      'HadamardRotationFactory',
+      'the model of the checkpoint',
+    ),
     ('rotation', 'num_rotations', 2, 1, 'HadamardRotationFactory'),
   )
   def test_other_settings_are_refused_in_one_sentence(
-    self, name, found, wanted, owner
+    self,
+    name,
+    found,
+    wanted,
+    owner,
+    made_by='the settings of the checkpoint',
+    told_found=None,
+    told_wanted=None,
   ):
     process = _aggregation()
     state = _with_setting(process.initialize(), name, found)
     message = (
-      f'The state was written with `{name}` {found}, but this {{}} has'
-      f' `{name}` {wanted}: start from `initialize()` or use the settings of'
-      ' the checkpoint.'
+      f'The state was written with {told_found or f"`{name}` {found}"}, but'
+      f' this {{}} has {told_wanted or f"`{name}` {wanted}"}: start from'
+      f' `initialize()` or use {made_by}.'
     )
     self._assert_refused(process, state, _values(1), message, owner)
 
@@ -368,6 +399,53 @@ class RefusalTest(parameterized.TestCase):
       " 'inner/tuner/width'.",
     ):
       autotune.check_state(process, state)
+
+  @parameterized.parameters(
+    (
+      ['settings/dim', 'inner/tuner/rung', 'inner/tuner/forecast/level'],
+      ['settings/dim', 'inner/tuner/rung'],
+      '`wrap_probability` a number where the process has `wrap_probability`'
+      ' None',
+    ),
+    # The keys of one dictionary are all that is told of a checkpoint.
+    (
+      ['clipped_count_agg', 'clipping_norm', 'inner_agg'],
+      ['inner_agg', 'zeroed_count_agg', 'zeroing_norm'],
+      '`zeroing` True where the process has `zeroing` False',
+    ),
+    (
+      ['state/aggregator/zeroing_norm/0', 'state/aggregator/inner_agg/value/a'],
+      [
+        'state/aggregator/zeroing_norm/0',
+        'state/aggregator/inner_agg/clipping_norm/0',
+        'state/aggregator/inner_agg/inner_agg/value/a',
+      ],
+      '`clipping` True where the process has `clipping` False',
+    ),
+  )
+  def test_fields_are_told_by_the_argument_that_makes_them(
+    self, wanted, found, told
+  ):
+    self.assertEqual(
+      checkpoints.difference_of_fields(wanted, found), f'found those of {told}'
+    )
+    # Of a part that has no such argument, the field is named.
+    self.assertStartsWith(
+      checkpoints.difference_of_fields(wanted, ['weights']),
+      'found that it lacks ',
+    )
+
+  def test_a_round_tells_other_fields_without_their_values(self):
+    process = _aggregation()
+    state = copy.deepcopy(process.initialize())
+    state['inner']['tuner']['width'] = np.float32(_WEIGHT)
+    with self.assertRaisesRegex(
+      TypeError,
+      r'^Cannot serialize a struct value of \d elements to a struct type'
+      r' requiring \d elements\. If it is a state, `check_state\(process,'
+      r' state\)` says what differs\.$',
+    ):
+      process.next(state, _values(1))
 
   def test_a_checkpoint_of_other_fields_is_refused_without_its_values(self):
     process = _aggregation()

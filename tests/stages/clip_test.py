@@ -140,9 +140,9 @@ class RefusalTest(parameterized.TestCase):
     fixed, longer, adaptive = _stage(1.0), _stage(2.0), _stage(None)
     for made, other, message in (
       (fixed, longer, '`l2_norm_clip` 2, but'),
-      # Of two that differ it is the one that the other follows from.
-      (fixed, adaptive, '`adaptive_clip` 1, but'),
-      (adaptive, fixed, '`adaptive_clip` 0, but'),
+      # Of two that differ it is the one that a user has given.
+      (fixed, adaptive, '`l2_norm_clip` None, but .* `l2_norm_clip` 1.0: '),
+      (adaptive, fixed, '`l2_norm_clip` 1, but .* `l2_norm_clip` None: '),
     ):
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
         stage.unnest_state(made, stage.initial_state(other, ()))

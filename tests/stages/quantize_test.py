@@ -115,7 +115,11 @@ class StateTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
     ('modulus', dict(modulus=16), '`modulus` 16, but'),
-    ('rounding', dict(rounding=_DITHER), '`dither` 1, but'),
+    (
+      'rounding',
+      dict(rounding=_DITHER),
+      '`rounding` Rounding.DITHER, but',
+    ),
   )
   def test_a_state_of_other_settings_is_refused(self, options, message):
     state = stage.initial_state(_stage(**options), ())

@@ -26,13 +26,20 @@ class SettingsTest(absltest.TestCase):
       self.assertEqual({x.dtype for x in result.values()}, {tf.int64})
 
   def test_refuses_any_other_setting_when_run(self):
-    for name, found in (('modulus', 16), ('dither', 1)):
+    for name, found, told, wanted in (
+      ('modulus', 16, '`modulus` 16', '`modulus` 256'),
+      (
+        'dither',
+        1,
+        '`rounding` Rounding.DITHER',
+        '`rounding` Rounding.STOCHASTIC',
+      ),
+    ):
       state = state_guard.as_state(dict(_SETTINGS, **{name: found}))
       with self.assertRaisesRegex(
         tf.errors.InvalidArgumentError,
-        rf'The state was written with `{name}` {found}, but this Factory has'
-        rf' `{name}` {_SETTINGS[name]}: start from `initialize\(\)` or use the'
-        r' settings of the checkpoint\.',
+        rf'The state was written with {told}, but this Factory has {wanted}:'
+        r' start from `initialize\(\)` or use the settings of the checkpoint\.',
       ):
         _assert_settings(state)
 

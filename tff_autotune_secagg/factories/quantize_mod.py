@@ -87,7 +87,7 @@ class QuantizeModFactory(chain.ChainedFactory):
       tuner: modulus, rounding and decoding, and the bin size of each round:
         `WrappedNormalTuner`, `FixedBinSize` or a tuner of your own.
       seed: of the dither; int of 0 .. 2**63 - 1, or None to draw one in every
-        `initialize`.
+        `initialize`. A saved state brings its own, which wins.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.

@@ -63,7 +63,8 @@ class HadamardRotationFactory(chain.ChainedFactory):
       num_rotations: rotations one after the other, 1 to 8.
       min_dim: 1 to 10**15; leaves of fewer coordinates are padded with zeros to
         so many.
-      seed: int of 0 .. 2**63 - 1, or None to draw one in every `initialize`.
+      seed: int of 0 .. 2**63 - 1, or None to draw one in every `initialize`. A
+        saved state brings its own, which wins.
 
     Raises:
       TypeError, ValueError: an argument is of the wrong kind or out of range.

@@ -188,11 +188,21 @@ def leaves(state: Any) -> Dict[str, np.ndarray]:
   }
 
 
+def _rank(path):
+  """Sorts settings: the outermost first, what follows from another last."""
+  *parents, name = path.split('/')
+  return len(parents), _checks.follows(name)
+
+
 def difference_of_fields(wanted: Iterable[str], found: Iterable[str]) -> str:
   """Returns what tells two sets of paths apart, or nothing."""
-  differing = sorted(set(wanted) ^ set(found))
+  wanted, found = set(wanted), set(found)
+  differing = sorted(wanted ^ found)
   if not differing:
     return ''
+  told = _checks.argument_of_fields(wanted, found)
+  if told:
+    return told
   kind = 'lacks' if differing[0] in wanted else 'has besides'
   return f'found that it {kind} {differing[0]!r}'
 
@@ -207,7 +217,7 @@ def check_like(wanted_state: Any, state: Any) -> None:
   shared = sorted(
     wanted.keys() & found.keys(), key=lambda path: order.get(path, 0)
   )
-  for path in sorted(shared, key=lambda path: path.count('/')):
+  for path in sorted(shared, key=_rank):
     *parents, name = path.split('/')
     if parents and parents[-1] == 'settings':
       if wanted[path] != found[path]:

@@ -47,6 +47,20 @@ def raise_refused_state(error: grpc.RpcError) -> None:
     raise ValueError(refusal.group(1)) from None
 
 
+def raise_without_values(error: TypeError) -> None:
+  """Raises what TFF says of a structure of other fields, not its values.
+
+  Raises:
+    TypeError: `error` is of a structure of other fields.
+  """
+  sentence, has_values, _ = str(error).partition(' Trying to serialize\n')
+  if has_values:
+    raise TypeError(
+      f'{sentence} If it is a state, `check_state(process, state)` says what'
+      ' differs.'
+    ) from None
+
+
 class LocalContext(tff.framework.SyncExecutionContext):
   """TFF's context, in which refusals are one sentence."""
 
@@ -65,11 +79,15 @@ class LocalContext(tff.framework.SyncExecutionContext):
 
     Raises:
       RuntimeError: the process is a forked copy of the context's.
+      TypeError: an argument has other fields than `comp` takes.
       ValueError: a factory refused its state; else whatever TFF raises.
     """
     self._border.check()
     try:
       result = super().invoke(comp, arg)
+    except TypeError as error:
+      raise_without_values(error)
+      raise
     except grpc.RpcError as error:
       raise_refused_state(error)
       raise

@@ -46,14 +46,17 @@ def assert_settings(
       of `simulation` turn it into a ValueError.
   """
   found = collections.OrderedDict()
-  for name, value in settings.items():
+  # What follows from another comes last.
+  for name, value in sorted(
+    settings.items(), key=lambda item: _checks.follows(item[0])
+  ):
     # In order: the error names the first setting that differs.
     with tf.control_dependencies(list(found.values())):
       is_wanted = tf.equal(state[name], _as_scalar(value))
       checks = refuse_unless(is_wanted, name, state[name], owner, value)
     with tf.control_dependencies(checks):
       found[name] = tf.identity(state[name])
-  return found
+  return collections.OrderedDict((name, found[name]) for name in settings)
 
 
 def refuse_unless(
@@ -72,6 +75,10 @@ def refuse_unless(
     Operations, for `tf.control_dependencies`; none where TensorFlow runs them
     at once.
   """
-  sentence = _checks.refused_state(name, '{}', owner, wanted)
-  check = tf.debugging.Assert(is_sound, [tf.strings.format(sentence, found)])
+  told = tf.strings.format('{}', found)
+  for value, word in _checks.setting_words(name).items():
+    told = tf.where(tf.equal(found, tf.cast(value, found.dtype)), word, told)
+  before, after = _checks.refused_state(name, '{}', owner, wanted).split('{}')
+  sentence = tf.strings.join([before, told, after])
+  check = tf.debugging.Assert(is_sound, [sentence])
   return [] if check is None else [check]
