@@ -109,8 +109,16 @@ def _visit_math(translator, node):
   raise nodes.SkipNode
 
 
+def _name_overview(app, page, template, context, doctree):
+  """Gives the README's page another title than the site's own, beside it."""
+  del app, template, doctree  # Unused.
+  if page == 'README':
+    context['title'] = 'Overview'
+
+
 def setup(app):
   """Is what Sphinx calls."""
+  app.connect('html-page-context', _name_overview)
   app.connect('autodoc-skip-member', _skip_public)
   app.connect('missing-reference', _find_public)
   app.add_html_math_renderer('mathml', (_visit_math, None), (_visit_math, None))

@@ -195,6 +195,10 @@ def autotuned_secure_aggregator(
     secure sums. For each signal of zeroing and clipping TFF also counts, by
     secure sums, the clients that sent it and the clients that sent a value out
     of its range; no client does.
+  Measurements:
+    `round_measurements` finds them. `bin_size`, `sum_stddev` and
+    `size_forecast` are in units of what is summed: if `weighted`, of updates
+    times weights, and TFF's builders weigh by the number of examples.
 
   Args:
     modulus: int in 2 .. 2**30; its logarithm is the bits per coordinate.

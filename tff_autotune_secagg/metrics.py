@@ -29,7 +29,8 @@ def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
     `weight_sum` of a mean or the clients that TFF's zeroing counts. If two have
     the same name, the outer one is returned. A client that a mean rejects is a
     client of zeros to the sum inside, so only the mean's `rejected_clients`
-    counts it.
+    counts it. `bin_size`, `sum_stddev` and `size_forecast` of a weighted mean
+    are in units of updates times weights.
 
   Raises:
     TypeError: `metrics` is not a mapping.

@@ -94,6 +94,13 @@ class SiteTest(absltest.TestCase):
   def test_links_lead_somewhere(self):
     self.assertEmpty(_broken_targets(self._pages))
 
+  def test_no_page_has_the_title_of_the_site_twice(self):
+    for path, page in self._pages.items():
+      title, _, rest = page.find('title').get_text().partition(' - ')
+      self.assertNotIn(title, rest, path)
+    overview = self._page('README.html').find('title').get_text()
+    self.assertStartsWith(overview, f'Overview - {_PACKAGE} ')
+
   def test_index_links_every_page(self):
     index = self._page('index.html').find('article')
     linked = {self._folder / target for target in _targets(index)}

@@ -119,6 +119,24 @@ class FedAvgTest(absltest.TestCase):
       zeroing=False,
     )
 
+  def test_an_aggregator_of_the_other_kind_is_refused_by_its_argument(self):
+    for build, is_weighted in (
+      (tff.learning.algorithms.build_unweighted_fed_avg, True),
+      (tff.learning.algorithms.build_weighted_fed_avg, False),
+    ):
+      with self.assertRaisesRegex(
+        TypeError,
+        r'found tff_autotune_secagg\.autotuned_secure_aggregator\(weighted='
+        rf'{is_weighted}\)\.$',
+      ):
+        build(
+          model_fn=_model,
+          client_optimizer_fn=tff.learning.optimizers.build_sgdm(_RATE),
+          model_aggregator=aggregators.autotuned_secure_aggregator(
+            weighted=is_weighted
+          ),
+        )
+
 
 if __name__ == '__main__':
   absltest.main()

@@ -91,6 +91,16 @@ class _FlattenFirstWeighted(tff.aggregators.WeightedAggregationFactory):
     return _create_flattened(self._factory, value_type, weight_type)
 
 
+# TFF's builders answer an aggregator of the wrong kind with the name of its
+# class, and only this says which argument makes the other kind.
+for _made, _is_weighted in (
+  (_FlattenFirstWeighted, True),
+  (_FlattenFirstUnweighted, False),
+):
+  _made.__module__ = 'tff_autotune_secagg'
+  _made.__name__ = f'autotuned_secure_aggregator(weighted={_is_weighted})'
+
+
 def _create_flattened(factory, value_type, *weight_types):
   """Returns the process of `flatten_first`."""
   value_types.check_floats(value_type)

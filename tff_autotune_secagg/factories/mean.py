@@ -37,8 +37,8 @@ class SecureMeanFactory(tff.aggregators.WeightedAggregationFactory):
   State:
     `value` (that of the inner process).
   Measurements:
-    `value` (those of the inner process), `weight_sum` (float32) and
-    `rejected_clients` (int32).
+    `value` (those of the inner process, in units of values times weights),
+    `weight_sum` (float32) and `rejected_clients` (int32).
   Secure signals:
     Beside those of the inner process: the weight (two integers), and whether
     the client was rejected, by `tff.federated_secure_sum`.

@@ -35,18 +35,19 @@ class QuantizeModFactory(chain.ChainedFactory):
     `settings`, `seed` (int64 [2]) and `round` for dither, `tuner` (owned by the
     tuner, opaque here; empty for a fixed bin size) and `inner`.
   Measurements:
-    `bin_size` (units of the values; that of this round, or, in a calibration
-    round, that of the round before), `calibrating`, `blind`, `zero_sum`,
-    `modulus_too_small` (bools, about this round: it ran on the ladder, its
-    residues looked uniform, its residues were all 0, no bin size serves so many
-    clients), `sum_stddev` (fitted root
-    mean square of a coordinate of the true sum), `size_forecast` (what the
-    tuner took it for) and `size_uncertainty` (standard deviation of the
-    forecast's logarithm; both 0 without a forecast), `wrap_probability` (fitted
-    share of wrapped coordinates), `predicted_nmse` (expected squared error over
-    the squared norm, at most that), `num_clients` (whose update
-    is not 0), `rejected_clients`, `bits_per_coordinate`, `bytes_per_client`
-    (payload of the residues) and `inner`.
+    `bin_size` (that of this round, or, in a calibration round, that of the
+    round before; like all sizes in units of the values that are summed here,
+    which are updates times weights inside a weighted mean), `calibrating`,
+    `blind`, `zero_sum`, `modulus_too_small` (bools, about this round: it ran on
+    the ladder, its residues looked uniform, its residues were all 0, no bin
+    size serves so many clients), `sum_stddev` (fitted root mean square of a
+    coordinate of the true sum), `size_forecast` (what the tuner took it for)
+    and `size_uncertainty` (standard deviation of the forecast's logarithm; both
+    0 without a forecast), `wrap_probability` (fitted share of wrapped
+    coordinates), `predicted_nmse` (expected squared error over the squared
+    norm, at most that), `num_clients` (whose update is not 0),
+    `rejected_clients`, `bits_per_coordinate`, `bytes_per_client` (payload of
+    the residues) and `inner`.
   Randomness:
     Stochastic rounding draws one fresh seed per client and round; leaves of a
     structure use streams of their own. Dither uses the round's seed.
