@@ -6,9 +6,11 @@ import asyncio
 import csv
 import fcntl
 import functools
+import logging
 import os
 import pathlib
 import shutil
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -74,14 +76,16 @@ class TrainInFolderTest(parameterized.TestCase):
     def on_round(round_num, metrics):
       seen.append((round_num, float(metrics['model_metrics']['loss'])))
 
-    for num_rounds in (2, 3):
-      self._train(
-        num_rounds=num_rounds, on_ready=seen.append, on_round=on_round
-      )
+    options = dict(on_ready=seen.append, on_round=on_round)
+
+    async def cell():  # In a notebook, an event loop runs already.
+      self._train(num_rounds=3, **options)
+
+    self._train(num_rounds=2, **options)
+    asyncio.run(cell())
     # The weight is the number of the round before, whose target it has met.
     self.assertEqual(seen, [0, (1, 1.0), (2, 1.0), 2, (3, 1.0)])
-    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
-      self.assertEqual([row['round'] for row in csv.DictReader(file)], [*'123'])
+    self.assertEqual(self._rounds_with_rows(), [*'123'])
     self._assert_model_of_round(3)
 
   def _assert_model_of_round(self, round_num):
@@ -133,9 +137,7 @@ class TrainInFolderTest(parameterized.TestCase):
     (line,) = logged.output
     self.assertIn('The checkpoint of version 3 cannot be read and is', line)
     self.assertEqual(seen, [2, 3, 4])
-    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
-      rows = [row['round'] for row in csv.DictReader(file)]
-    self.assertEqual(rows, [*'1234'])
+    self.assertEqual(self._rounds_with_rows(), [*'1234'])
     self._assert_model_of_round(4)
     # Nothing is lost of what could not be read.
     self.assertIn('program_state_3.unreadable_1', self._states())
@@ -207,6 +209,30 @@ class TrainInFolderTest(parameterized.TestCase):
     seen = []
     self._train(num_rounds=3, on_round=lambda number, _: seen.append(number))
     self.assertEqual(seen, [2, 3])
+
+  @parameterized.parameters(SystemExit, KeyboardInterrupt)
+  def test_on_round_ends_python_after_the_round_it_was_told_of(self, kind):
+    seen = []
+
+    def on_round(round_num, metrics):
+      seen.append(round_num)
+      if round_num == 2:
+        raise kind('bye')
+
+    with mock.patch.object(logging.getLogger('asyncio'), 'error') as log:
+      with self.assertRaisesRegex(kind, '^bye$'):
+        self._train(num_rounds=50, on_round=on_round)
+    log.assert_not_called()
+    self.assertEqual(
+      self._states(), [f'program_state_{number}' for number in range(3)]
+    )
+    self.assertEqual(self._rounds_with_rows(), [*'12'])
+    self._train(num_rounds=3, on_round=on_round)
+    self.assertEqual(seen, [1, 2, 3])
+
+  def _rounds_with_rows(self):
+    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
+      return [row['round'] for row in csv.DictReader(file)]
 
   def test_nothing_is_written_after_a_round_that_could_not_be_reported(self):
     """Though the program has begun to, as rounds are quicker than its end."""

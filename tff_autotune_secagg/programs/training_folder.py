@@ -23,6 +23,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg.programs import checkpoints
+from tff_autotune_secagg.programs import event_loop
 from tff_autotune_secagg.programs import state_folder
 
 _STATES = 'states'
@@ -90,7 +91,7 @@ class Reports(tff.program.ReleaseManager):
       os.path.join(folder, 'metrics.csv'), key_fieldname='round'
     )
     self._turn: Optional[asyncio.Lock] = None
-    self._has_failed = False
+    self._has_ended = False
     self._is_written: dict[int, asyncio.Future] = {}
 
   @property
@@ -114,22 +115,33 @@ class Reports(tff.program.ReleaseManager):
     """Reports a round, and raises what reporting raises.
 
     If a round cannot be reported, no later round is, even if the program has
-    computed it: a training that continues must begin with the lost round.
+    computed it: a training that continues must begin with the lost round. A
+    round whose report ends Python is the last one that is reported.
     """
     known = asyncio.get_running_loop().create_future()
     self._is_written[key] = known
     async with self.turn:
-      is_written = False
+      is_written, ending = False, None
       try:
-        if not self._has_failed:
+        if not self._has_ended:
           value = await tff.program.materialize_value(value)
-          self._on_round(key, value)
+          ending = self._report(key, value)
           with _as_os_error(self._folder):
             await self._table.release(value, key)
           is_written = True
       finally:
-        self._has_failed = not is_written
+        self._has_ended = not is_written or ending is not None
         known.set_result(is_written)
+    if ending is not None:
+      raise ending
+
+  def _report(self, key: int, value: Any) -> Optional[BaseException]:
+    """Returns what `on_round` raised to end Python, if it did."""
+    try:
+      self._on_round(key, value)
+    except (KeyboardInterrupt, SystemExit) as error:
+      return error
+    return None
 
 
 class States(state_folder.StateFolder):
@@ -202,7 +214,7 @@ def write_model(folder: str, weights: Any) -> None:
     trainable=list(weights.trainable), non_trainable=list(weights.non_trainable)
   )
   with _as_os_error(folder):
-    asyncio.run(manager.release(value, 'model'))
+    event_loop.run(manager.release(value, 'model'))
 
 
 @contextlib.contextmanager
