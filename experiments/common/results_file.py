@@ -11,7 +11,6 @@ their run; those with `kind` 'round' hold the numbers of one round.
 import contextlib
 import datetime
 import errno
-import fcntl
 import hashlib
 import json
 import math
@@ -30,6 +29,7 @@ import numpy as np
 
 from experiments.common import command_line
 from experiments.common import environment
+from tff_autotune_secagg import _file_lock
 
 Row = Dict[str, Any]
 
@@ -105,9 +105,9 @@ class ResultsFile:
       raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
     folders = _missing_folders(self._path)
     try:
-      with self._lock_file() as lock:
+      with contextlib.ExitStack() as stack:
         try:
-          fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+          stack.enter_context(self._lock())
         except BlockingIOError as e:
           raise command_line.UserError(
             f'Another run writes to {self._path!r}: wait for its end or write'
@@ -131,18 +131,17 @@ class ResultsFile:
       if not os.listdir(folder):
         os.rmdir(folder)
 
-  def _lock_file(self):
+  def _lock(self, wait=False):
     # A file of its own: `drop_rounds_after` replaces the results file.
     os.makedirs(os.path.dirname(os.path.abspath(self._path)), exist_ok=True)
-    return open(self._path + '.lock', 'a')
+    return _file_lock.held(self._path + '.lock', wait=wait)
 
   @contextlib.contextmanager
   def _locked(self):
     if self._is_held:
       yield
       return
-    with self._lock_file() as lock:
-      fcntl.flock(lock, fcntl.LOCK_EX)
+    with self._lock(wait=True):
       yield
 
   def rows(self) -> List[Row]:

@@ -4,6 +4,7 @@
 
 import asyncio
 import csv
+import errno
 import fcntl
 import functools
 import logging
@@ -302,6 +303,14 @@ class TrainInFolderTest(parameterized.TestCase):
       ):
         self._train()
     self.assertEqual(os.listdir(self._folder), ['lock'])
+
+  def test_a_file_system_without_locks_is_said(self):
+    error = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    with mock.patch.object(fcntl, 'flock', side_effect=error):
+      with self.assertRaisesRegex(
+        OSError, "^`folder` must .*: '.*/a/b': No locks available[.]$"
+      ):
+        self._train()
 
 
 if __name__ == '__main__':

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
-import fcntl
 import glob
 import os
 import shutil
@@ -22,6 +21,7 @@ from typing import Any, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_autotune_secagg import _file_lock
 from tff_autotune_secagg.programs import checkpoints
 from tff_autotune_secagg.programs import event_loop
 from tff_autotune_secagg.programs import state_folder
@@ -42,14 +42,10 @@ def held(folder: str) -> Iterator[None]:
 
   Removes what a run that was killed had begun to write.
   """
-  try:
-    os.makedirs(folder, exist_ok=True)
-    lock = open(os.path.join(folder, 'lock'), 'w')
-  except OSError as error:
-    raise OSError(f'{_rule(folder)}: {error.strerror}.') from error
-  with lock:  # The lock ends with its file, and so with the process as well.
+  with contextlib.ExitStack() as stack:
     try:
-      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      os.makedirs(folder, exist_ok=True)
+      stack.enter_context(_file_lock.held(os.path.join(folder, 'lock')))
     except BlockingIOError as error:
       raise OSError(
         f'{_rule(folder)} is in use by another run: wait for its end or give '

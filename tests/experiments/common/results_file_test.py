@@ -1,9 +1,12 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
+import errno
+import fcntl
 import json
 import multiprocessing
 import os
+from unittest import mock
 
 from absl.testing import absltest
 import numpy as np
@@ -191,6 +194,13 @@ class HeldTest(absltest.TestCase):
     with second.held():
       second.append(_round('a', 3))
     self.assertEqual(second.rounds('a'), [1, 2, 3])
+
+  def test_a_file_system_without_locks_is_said(self):
+    error = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    with mock.patch.object(fcntl, 'flock', side_effect=error):
+      with self.assertRaisesRegex(OSError, "No locks available: '.*r.jsonl"):
+        with results_file.ResultsFile(self._path).held():
+          self.fail()
 
   def test_nothing_is_left_where_nothing_was_written(self):
     file = results_file.ResultsFile(self._path)
