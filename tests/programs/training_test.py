@@ -264,6 +264,24 @@ class TrainInFolderTest(parameterized.TestCase):
     asyncio.run(states.save({'x': np.int32(4)}, 4))
     self.assertEqual(self._states(), ['program_state_1'])
 
+  @parameterized.parameters('1', '12', '12,0.', '12,0.5\r', '\0\0')
+  def test_a_row_that_was_half_written_is_removed(self, torn):
+    found = self._rows_after(f'round,loss\r\n11,0.5\r\n{torn}')
+    self.assertEqual(found, 'round,loss\r\n11,0.5\r\n12,0.25\r\n')
+
+  @parameterized.parameters('', 'rou')
+  def test_a_table_without_its_names_begins_anew(self, text):
+    self.assertEqual(self._rows_after(text), 'round,loss\r\n12,0.25\r\n')
+
+  def _rows_after(self, text):
+    """The table when round 12 has been reported."""
+    os.makedirs(self._folder)
+    path = pathlib.Path(self._folder, 'metrics.csv')
+    path.write_bytes(text.encode())
+    reports = training_folder.Reports(self._folder, lambda *_: None)
+    asyncio.run(reports.release({'loss': 0.25}, 12))
+    return path.read_bytes().decode()
+
   def test_a_state_that_cannot_be_written_ends_the_training(self):
     def on_round(round_num, metrics):
       if round_num == 2:

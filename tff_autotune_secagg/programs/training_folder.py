@@ -18,6 +18,7 @@ import os
 import shutil
 from typing import Any, Optional
 
+from absl import logging
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -69,6 +70,24 @@ def _remove_unfinished(folder: str) -> None:
         os.remove(path)
 
 
+def _cut_torn_row(path: str) -> None:
+  """Cuts off what a full disk or a power cut left of a last row.
+
+  TFF takes a `1` that is left of `12,0.3` for the row of round 1, and writes
+  the next row behind it, into the same line.
+  """
+  if not os.path.exists(path):
+    return
+  with open(path, 'rb+') as table:
+    text = table.read()
+    whole = text.rfind(b'\n') + 1
+    table.truncate(whole)
+  if not whole:  # Not even the names of the columns, without which TFF fails.
+    os.remove(path)
+  if whole < len(text):
+    logging.warning('The last row of %r was half written and is removed.', path)
+
+
 class Reports(tff.program.ReleaseManager):
   """Hands the metrics of each round to a function and adds them to a table."""
 
@@ -83,9 +102,12 @@ class Reports(tff.program.ReleaseManager):
     """
     self._folder = folder
     self._on_round = on_round
-    self._table = tff.program.CSVFileReleaseManager(
-      os.path.join(folder, 'metrics.csv'), key_fieldname='round'
-    )
+    path = os.path.join(folder, 'metrics.csv')
+    with _as_os_error(folder):
+      _cut_torn_row(path)
+      self._table = tff.program.CSVFileReleaseManager(
+        path, key_fieldname='round'
+      )
     self._turn: Optional[asyncio.Lock] = None
     self._has_ended = False
     self._is_written: dict[int, asyncio.Future] = {}
