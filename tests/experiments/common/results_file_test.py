@@ -209,6 +209,26 @@ class HeldTest(absltest.TestCase):
         raise KeyError
     self.assertEmpty(os.listdir(self._folder))
 
+  def test_a_smoke_run_adds_to_smoke_runs_only(self):
+    smoke, real = (
+      results_file.ResultsFile(self._path, is_smoke=is_smoke)
+      for is_smoke in (True, False)
+    )
+    for number in (1, 2):  # The second continues.
+      with smoke.held():
+        smoke.begin('a', {}, {})
+        smoke.append(_round('a', number))
+    real.begin('b', {}, {})
+    before = real.rows()
+    self.assertEqual([row.get('smoke') for row in before], [True, *[None] * 3])
+    with self.assertRaisesRegex(
+      command_line.UserError,
+      "^--smoke must not add to rows of real runs, found '.*r.jsonl': write to",
+    ):
+      with smoke.held():
+        self.fail()
+    self.assertEqual(real.rows(), before)
+
   def test_what_was_there_stays(self):
     os.makedirs(os.path.dirname(self._path))
     file = results_file.ResultsFile(self._path)
