@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file to copy: federated averaging of digits over 8-bit secure sums."""
 
+import argparse
 import os
 
+if __name__ == '__main__':  # Answers `--help` before TensorFlow is loaded.
+  argparse.ArgumentParser(description=__doc__).parse_args()
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')  # Silence; before imports.
 
 import numpy as np

@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training that continues, to copy: python -m examples.program_train DIR."""
 
+import argparse
 import os
 import sys
 
+if __name__ == '__main__':  # Answers `--help` before TensorFlow is loaded.
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument('folder', help='of checkpoints, metrics and the model')
+  arguments = parser.parse_args()
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')  # Silence; before imports.
 
 import numpy as np
@@ -57,4 +62,4 @@ def main(folder, num_rounds=20):
 
 
 if __name__ == '__main__':
-  sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else __doc__)
+  main(arguments.folder)

@@ -4,6 +4,7 @@
 
 import gc
 import os
+import signal
 
 from absl import flags
 
@@ -32,3 +33,14 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(items):
   """Drops `test_session`, a method of `tf.test.TestCase` that is no test."""
   items[:] = [item for item in items if item.name != 'test_session']
+
+
+def pytest_sessionfinish(session):
+  """Keeps what ends the processes of `pytest -n` from raising anywhere.
+
+  execnet sends SIGINT to a process that takes longer than five seconds to end,
+  which after so many tests is what Python's garbage collector takes. It raised
+  KeyboardInterrupt in a callback of JAX, and pytest warned of that.
+  """
+  if hasattr(session.config, 'workerinput'):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -107,6 +107,16 @@ class ArgumentsTest(parameterized.TestCase):
     ):
       _aggregator().create(value_type)
 
+  @parameterized.parameters(None, 1.0)
+  def test_nothing_to_sum(self, l2_norm_clip):
+    value_type = tff.to_type([(np.float32, [0]), (np.float32, [3, 0])])
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      '`value_type` must hold at least one number, found'
+      ' <float32[0],float32[3,0]>.',
+    ):
+      _aggregator(l2_norm_clip=l2_norm_clip).create(value_type)
+
   def test_weighted_averaging_refuses_it(self):
     with self.assertRaisesRegex(TypeError, 'WeightedAggregationFactory'):
       tff.learning.algorithms.build_weighted_fed_avg(

@@ -190,14 +190,21 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
 
     Raises:
       TypeError: `value_type` holds something else.
-      ValueError: `modulus` is None and no modulus has room for the sum.
+      ValueError: `value_type` holds not a single number; or `modulus` is None
+        and no modulus has room for the sum.
     """
     value_types.check_floats(value_type)
-    specs = value_types.leaf_specs(value_type)
+    dim = sum(
+      s.shape.num_elements() for s in value_types.leaf_specs(value_type)
+    )
+    if not dim:
+      raise ValueError(
+        f'`value_type` must hold at least one number, found {value_type}.'
+      )
     # Room for `min_clients` updates that are parallel.
     modulus = self._modulus or distributed_dp_planning.smallest_modulus(
       num_clients=self._noise['min_clients'],
-      dim=sum(spec.shape.num_elements() for spec in specs),
+      dim=dim,
       alignment=1.0,
       **self._noise,
     )

@@ -10,6 +10,9 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
+_PROJECT = os.path.realpath(os.path.join(__file__, '..', '..', '..'))
+_GIT_PLACES = ('GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE')
+
 # They decide which code TensorFlow runs: how fast it is, and its last bits.
 _PROCESSOR_FEATURES = (
   'avx',
@@ -46,9 +49,13 @@ def describe() -> Dict[str, Any]:
 
 
 def _git(*arguments: str) -> str:
+  environment = dict(os.environ)
+  for name in _GIT_PLACES:  # As git sets them for its hooks.
+    environment.pop(name, None)
   return subprocess.run(
     ['git', *arguments],
-    cwd=os.path.dirname(os.path.abspath(__file__)),
+    cwd=_PROJECT,
+    env=environment,
     capture_output=True,
     text=True,
     check=True,
@@ -58,6 +65,9 @@ def _git(*arguments: str) -> str:
 
 def _commit() -> str:
   try:
+    # The files may lie in somebody else's repository, without one of their own.
+    if os.path.realpath(_git('rev-parse', '--show-toplevel')) != _PROJECT:
+      return 'unknown'
     commit = _git('rev-parse', 'HEAD')
     # Untracked files do not matter; changed ones do.
     changed = _git('status', '--porcelain', '--untracked-files=no')

@@ -9,6 +9,9 @@ there already, with the same meaning, is left alone.
 
 import contextlib
 import dataclasses
+import datetime
+import os
+import tempfile
 from typing import (
   Any,
   Dict,
@@ -200,7 +203,8 @@ def define_sweep() -> None:
     'output_dir',
     None,
     'Folder of the results; the same command with the same folder continues '
-    'what was interrupted. By default a new folder in ./results.',
+    'what was interrupted. By default a new folder in ./results; a temporary '
+    'one with --smoke.',
   )
   _define(
     flags.DEFINE_list,
@@ -225,14 +229,36 @@ def define_smoke() -> None:
     flags.DEFINE_boolean,
     'smoke',
     False,
-    'Shrink everything to seconds, on random data: shows that it runs.',
+    'Shrink everything to seconds, on random data: shows that it runs. Writes '
+    'to a temporary place unless the command line names another, and never '
+    'into a file with rows of real runs.',
   )
 
 
 def sweep_options() -> Dict[str, Any]:
   """Keyword arguments of `sweep.AbstractSweep` that the flags decide."""
   names = ('data_dir', 'allow_download', 'quiet', 'workers')
-  return {name: FLAGS[name].value for name in names}
+  options = {name: FLAGS[name].value for name in names}
+  return dict(options, is_smoke=FLAGS.smoke)
+
+
+def output_dir(prefix: str) -> str:
+  """The folder of `--output_dir`, or one that was not there.
+
+  Args:
+    prefix: How the name of a new folder begins. It is in ./results, or where
+      temporary files are if it is of a smoke run.
+  """
+  if FLAGS.smoke and not command_line.is_given('output_dir'):
+    return tempfile.mkdtemp(prefix=f'{prefix}-')
+  if FLAGS.output_dir:
+    return FLAGS.output_dir
+  stamp = datetime.datetime.now().strftime('%Y-%m-%d-%H%M%S')
+  path = base = os.path.join('results', f'{prefix}-{stamp}')
+  number = 2
+  while os.path.exists(path):
+    path, number = f'{base}-{number}', number + 1
+  return path
 
 
 def define_results(default: Optional[str] = None) -> None:
@@ -251,27 +277,41 @@ def define_results(default: Optional[str] = None) -> None:
 
 
 @contextlib.contextmanager
-def held_results() -> Iterator[
-  Union[results_file.ResultsFile, results_file.NoFile]
-]:
+def held_results(
+  *, is_required: bool = False
+) -> Iterator[Union[results_file.ResultsFile, results_file.NoFile]]:
   """Holds the file of `--results` for a binary that adds rows to it.
+
+  With `--smoke` that is a file that is removed afterwards, unless the command
+  line itself names another.
+
+  Args:
+    is_required: Whether the binary needs a file.
 
   Yields:
     The file; without the flag, what stores nothing.
 
   Raises:
-    UserError: There are several files, or another run writes to it.
+    UserError: There are several files or the one that is required is missing,
+      another run writes to it, or a smoke run is not to.
     OSError: It cannot be written.
   """
-  if not FLAGS.results:
-    yield results_file.NoFile()
-    return
-  if len(FLAGS.results) > 1:
-    raise command_line.UserError(
-      f'--results must be one file to write to, found {len(FLAGS.results)}.'
-    )
-  file = results_file.ResultsFile(FLAGS.results[0])
-  with file.held():
+  with contextlib.ExitStack() as stack:
+    paths = FLAGS.results
+    if FLAGS.smoke and not command_line.is_given('results'):
+      folder = stack.enter_context(tempfile.TemporaryDirectory())
+      paths = [os.path.join(folder, results_file.NAME)]
+    if not paths:
+      if is_required:
+        raise command_line.UserError('--results must have a value, found none.')
+      yield results_file.NoFile()
+      return
+    if len(paths) > 1:
+      raise command_line.UserError(
+        f'--results must be one file to write to, found {len(paths)}.'
+      )
+    file = results_file.ResultsFile(paths[0], is_smoke=FLAGS.smoke)
+    stack.enter_context(file.held())
     yield file
 
 

@@ -11,7 +11,6 @@ their run; those with `kind` 'round' hold the numbers of one round.
 import contextlib
 import datetime
 import errno
-import fcntl
 import hashlib
 import json
 import math
@@ -30,6 +29,7 @@ import numpy as np
 
 from experiments.common import command_line
 from experiments.common import environment
+from tff_autotune_secagg import _file_lock
 
 Row = Dict[str, Any]
 
@@ -85,8 +85,16 @@ class ResultsFile:
   made on disk before the first row, or before `held`.
   """
 
-  def __init__(self, path: str):
+  def __init__(self, path: str, *, is_smoke: bool = False):
+    """Initializes the file.
+
+    Args:
+      path: Of the file.
+      is_smoke: Whether the rows only show that something runs. They are marked,
+        and only added to others of that kind.
+    """
     self._path = path
+    self._is_smoke = is_smoke
     self._is_held = False
 
   @property
@@ -98,21 +106,24 @@ class ResultsFile:
     """Keeps the file for this run alone; others are refused meanwhile.
 
     Raises:
-      UserError: Another run holds it.
+      UserError: Another run holds it, or it has rows that a smoke run must
+        leave alone.
       OSError: The file cannot be written there.
     """
     if os.path.isdir(self._path):
       raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
     folders = _missing_folders(self._path)
     try:
-      with self._lock_file() as lock:
+      with contextlib.ExitStack() as stack:
         try:
-          fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+          stack.enter_context(self._lock())
         except BlockingIOError as e:
           raise command_line.UserError(
             f'Another run writes to {self._path!r}: wait for its end or write'
             ' to another place.'
           ) from e
+        if self._is_smoke:
+          self._check_smoke()
         self._is_held = True
         open(self._path, 'ab').close()  # Fails here if it can not be written.
         yield
@@ -120,6 +131,16 @@ class ResultsFile:
       if self._is_held:
         self._is_held = False
         self._remove_if_empty(folders)
+
+  def _check_smoke(self):
+    with command_line.user_errors():
+      rows = self.rows()
+    smoke = {row['run'] for row in rows if row.get('smoke')}
+    if any(row['run'] not in smoke for row in rows):
+      raise command_line.UserError(
+        f'--smoke must not add to rows of real runs, found {self._path!r}:'
+        ' write to another place.'
+      )
 
   def _remove_if_empty(self, folders):
     """Removes what a run that wrote nothing would leave behind."""
@@ -131,18 +152,17 @@ class ResultsFile:
       if not os.listdir(folder):
         os.rmdir(folder)
 
-  def _lock_file(self):
+  def _lock(self, wait=False):
     # A file of its own: `drop_rounds_after` replaces the results file.
     os.makedirs(os.path.dirname(os.path.abspath(self._path)), exist_ok=True)
-    return open(self._path + '.lock', 'a')
+    return _file_lock.held(self._path + '.lock', wait=wait)
 
   @contextlib.contextmanager
   def _locked(self):
     if self._is_held:
       yield
       return
-    with self._lock_file() as lock:
-      fcntl.flock(lock, fcntl.LOCK_EX)
+    with self._lock(wait=True):
       yield
 
   def rows(self) -> List[Row]:
@@ -198,6 +218,8 @@ class ResultsFile:
       described: What `environment.describe()` returned.
       **details: Further entries of the row.
     """
+    if self._is_smoke:
+      details['smoke'] = True
     before = [r for r in self.rows() if (r['run'], r['kind']) == (run, 'run')]
     if before and before[-1].get('environment') == to_json(described):
       return

@@ -9,7 +9,6 @@ continues.
 
 import abc
 import contextlib
-import datetime
 import os
 import sys
 from typing import Any, Mapping, Optional, Sequence
@@ -20,16 +19,6 @@ from experiments.common import command_line
 from experiments.common import environment
 from experiments.common import results_file
 from tff_autotune_secagg import simulation
-
-
-def new_output_dir(prefix: str) -> str:
-  """A dated folder in ./results that does not exist."""
-  stamp = datetime.datetime.now().strftime('%Y-%m-%d-%H%M%S')
-  path = base = os.path.join('results', f'{prefix}-{stamp}')
-  number = 2
-  while os.path.exists(path):
-    path, number = f'{base}-{number}', number + 1
-  return path
 
 
 class Progress:
@@ -114,6 +103,7 @@ class AbstractSweep(abc.ABC):
     allow_download: bool = False,
     quiet: bool = False,
     workers: Sequence[str] = (),
+    is_smoke: bool = False,
   ):
     """Initializes the sweep.
 
@@ -124,10 +114,11 @@ class AbstractSweep(abc.ABC):
       allow_download: Whether missing files may be downloaded.
       quiet: Whether to show no progress.
       workers: Addresses of workers that compute; none: this machine.
+      is_smoke: As of `results_file.ResultsFile`.
     """
     self.output_dir = output_dir
     self.results = results_file.ResultsFile(
-      os.path.join(output_dir, results_file.NAME)
+      os.path.join(output_dir, results_file.NAME), is_smoke=is_smoke
     )
     self._configs = list(configs)
     _check_configs(self._configs)

@@ -31,7 +31,7 @@ _SMOKE = dict(cohorts=[5], dim=1024, this_bits=[6], tff_bits=[5, 16])
 
 
 def main():
-  with flag_groups.held_results() as file:
+  with flag_groups.held_results(is_required=True) as file:
     _run(file)
 
 
@@ -60,6 +60,5 @@ def _run(file):
 if __name__ == '__main__':
   command_line.run(
     main,
-    required=['results'],
     on_interrupt='Interrupted. The same command continues from there.',
   )

@@ -33,7 +33,7 @@ _SMOKE = dict(moduli=[16], cohorts=[1], alphas=[], dim=1024, num_rounds=1)
 
 
 def main():
-  with flag_groups.held_results() as file:
+  with flag_groups.held_results(is_required=True) as file:
     _run(file)
 
 
@@ -57,6 +57,5 @@ def _run(file):
 if __name__ == '__main__':
   command_line.run(
     main,
-    required=['results'],
     on_interrupt='Interrupted. The same command continues from there.',
   )

@@ -23,13 +23,12 @@ flags.adopt_module_key_flags(estimation_flags)
 def main():
   configs = estimation_flags.configs()
   training = estimation_flags.recording_config()
-  from experiments.common import sweep
   from experiments.mean_estimation import sweep as estimation_sweep
 
   runs = estimation_sweep.EstimationSweep(
     configs,
     training=training,
-    output_dir=FLAGS.output_dir or sweep.new_output_dir('mean_estimation'),
+    output_dir=flag_groups.output_dir('mean_estimation'),
     **flag_groups.sweep_options(),
   )
   status = runs.run()

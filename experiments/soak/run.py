@@ -33,7 +33,7 @@ flag_groups.define_smoke()
 
 def main():
   config = flag_groups.read_fields(script.Config, smoke=script.SMOKE)
-  with flag_groups.held_results() as file:
+  with flag_groups.held_results(is_required=True) as file:
     return _run(config, file)
 
 
@@ -58,6 +58,5 @@ def _run(config, file):
 if __name__ == '__main__':
   command_line.run(
     main,
-    required=['results'],
     on_interrupt='Interrupted. The same command continues from there.',
   )

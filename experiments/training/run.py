@@ -14,6 +14,7 @@ that was interrupted continues when the same command is given again with that
 from absl import flags
 
 from experiments.common import command_line
+from experiments.common import flag_groups
 from experiments.training import flags as training_flags
 from experiments.training import threads
 
@@ -25,12 +26,11 @@ flags.adopt_module_key_flags(training_flags)
 
 def main():
   configs = training_flags.configs()
-  from experiments.common import sweep
   from experiments.training import sweep as training_sweep
 
   runs = training_sweep.TrainingSweep(
     configs,
-    output_dir=FLAGS.output_dir or sweep.new_output_dir('training'),
+    output_dir=flag_groups.output_dir('training'),
     **training_flags.sweep_options(),
   )
   status = runs.run()

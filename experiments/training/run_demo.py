@@ -19,6 +19,7 @@ import sys
 from absl import flags
 
 from experiments.common import command_line
+from experiments.common import flag_groups
 from experiments.training import flags as training_flags
 from experiments.training import threads
 
@@ -31,13 +32,12 @@ flags.adopt_module_key_flags(training_flags)
 
 def main():
   configs = training_flags.configs()
-  from experiments.common import sweep
   from experiments.training import demo
   from experiments.training import sweep as training_sweep
 
   runs = training_sweep.TrainingSweep(
     configs,
-    output_dir=FLAGS.output_dir or sweep.new_output_dir('demo'),
+    output_dir=flag_groups.output_dir('demo'),
     **training_flags.sweep_options(),
   )
   status = runs.run()

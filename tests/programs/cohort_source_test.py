@@ -1,8 +1,11 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import collections
+
 from absl.testing import absltest
 import numpy as np
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import programs
@@ -22,6 +25,20 @@ class CohortSourceTest(absltest.TestCase):
     self.assertEqual(restored.federated_type, _CLIENTS)
     self.assertEqual(source.federated_type, _CLIENTS)
     self.assertEqual(source.iterator().select(2), [1])
+
+  def test_takes_any_sequence_of_clients(self):
+    for clients in ((1, 2), [1, 2], range(1, 3), collections.deque([1, 2])):
+      source = programs.CohortSource(lambda _, found=clients: found, _CLIENTS)
+      self.assertEqual(source.iterator().select(), [1, 2])
+
+  def test_refuses_what_is_no_sequence_of_clients(self):
+    for found in (None, {'a': 1}, 'ab', tf.data.Dataset.range(2), iter([1])):
+      source = programs.CohortSource(lambda _, found=found: found, _CLIENTS)
+      with self.assertRaisesRegex(
+        TypeError,
+        r"^`client_data\(1\)` must be a list of each client's data, f",
+      ):
+        source.iterator().select()
 
   def test_rejects_arguments(self):
     with self.assertRaisesRegex(TypeError, '^`client_data` must be a function'):

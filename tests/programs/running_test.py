@@ -3,9 +3,12 @@
 """Tests of running programs; a whole one is in `tests/project/`."""
 
 import asyncio
+import contextlib
+import logging
 import os
 import signal
 import threading
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -36,6 +39,18 @@ class RunProgramTest(parameterized.TestCase):
     self.assertEqual(programs.run_program(self._sum()), 2)
     self.assertIs(tff.framework.get_context_stack().current, before)
 
+  def test_runs_where_an_event_loop_runs_already(self):
+    """As in each cell of a notebook."""
+
+    async def cell():
+      outer = asyncio.get_running_loop()
+      found = programs.run_program(self._sum())
+      self.assertIs(asyncio.get_running_loop(), outer)
+      await asyncio.sleep(0)
+      return found
+
+    self.assertEqual(asyncio.run(cell()), 2)
+
   def test_runs_in_a_thread_that_has_the_context(self):
     context = tff.framework.get_context_stack().current
     found = []
@@ -62,19 +77,42 @@ class RunProgramTest(parameterized.TestCase):
       await asyncio.sleep(60)
       await task
 
-    handler = signal.getsignal(signal.SIGINT)
     with self.assertRaises(KeyboardInterrupt):
       programs.run_program(program())
     self.assertEqual(done, ['written'])
-    self.assertEqual(signal.getsignal(signal.SIGINT), handler)
 
-  @parameterized.parameters(60, 0)
-  def test_what_a_task_raised_ends_the_program(self, seconds_left):
+  def test_what_handled_interrupts_before_does_afterwards(self):
+    def handler(number, frame):
+      del number, frame
+
+    async def program():
+      self.assertIsNot(signal.getsignal(signal.SIGINT), handler)
+
+    async def outer():
+      loop = asyncio.get_running_loop()
+      loop.add_signal_handler(signal.SIGINT, done.set)
+      programs.run_program(program())
+      os.kill(os.getpid(), signal.SIGINT)
+      await asyncio.wait_for(done.wait(), timeout=60)
+      loop.remove_signal_handler(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, handler)
+    self.addCleanup(signal.signal, signal.SIGINT, before)
+    programs.run_program(program())
+    self.assertIs(signal.getsignal(signal.SIGINT), handler)
+    done = asyncio.Event()
+    asyncio.run(outer())
+
+  @parameterized.product(
+    error=[OSError('x'), SystemExit('x'), KeyboardInterrupt('x')],
+    seconds_left=[60, 0],
+  )
+  def test_what_a_task_raised_ends_the_program(self, error, seconds_left):
     """As `train_model` has it: raised in a callback, which asyncio logs."""
     done = []
 
     async def fail():
-      raise OSError('full')
+      raise error
 
     async def write():
       await asyncio.sleep(0.2)
@@ -86,11 +124,12 @@ class RunProgramTest(parameterized.TestCase):
       await asyncio.wait(tasks)
       await asyncio.sleep(seconds_left)
 
-    with self.assertRaisesRegex(OSError, '^full$'):
+    with self._nothing_logged(), self.assertRaisesRegex(type(error), '^x$'):
       programs.run_program(program())
     self.assertEqual(done, ['written'])
 
-  def test_an_error_of_the_program_lets_other_tasks_finish(self):
+  @parameterized.parameters(ValueError('x'), SystemExit('x'))
+  def test_an_error_of_the_program_lets_other_tasks_finish(self, error):
     done = []
 
     async def write():
@@ -99,11 +138,52 @@ class RunProgramTest(parameterized.TestCase):
 
     async def program():
       asyncio.ensure_future(write())
-      raise ValueError('x')
+      raise error
 
-    with self.assertRaisesRegex(ValueError, '^x$'):
+    with self._nothing_logged(), self.assertRaisesRegex(type(error), '^x$'):
       programs.run_program(program())
     self.assertEqual(done, ['written'])
+
+  @contextlib.contextmanager
+  def _nothing_logged(self):
+    with mock.patch.object(logging.getLogger('asyncio'), 'error') as log:
+      yield
+      log.assert_not_called()
+
+  def test_an_error_is_not_logged_besides(self):
+    """TFF makes a task for each leaf of a result, and asks one of them."""
+
+    async def program():
+      error = ValueError('x')
+      tasks = [asyncio.ensure_future(fail(error)) for _ in range(3)]
+      await asyncio.wait(tasks)
+      await tasks[0]
+
+    async def fail(error):
+      raise error
+
+    with self._nothing_logged(), self.assertRaisesRegex(ValueError, '^x$'):
+      programs.run_program(program())
+
+  def test_an_error_that_nobody_asked_for_is_logged(self):
+    async def program():
+      await asyncio.wait([asyncio.ensure_future(fail())])
+
+    async def fail():
+      raise ValueError('x')
+
+    with self.assertLogs('asyncio', 'ERROR') as logged:
+      programs.run_program(program())
+    self.assertLen(logged.output, 1)
+
+  def test_an_exit_in_the_thread_that_computes_comes_out(self):
+    class Context(tff.framework.SyncContext):
+      def invoke(self, comp, arg):
+        raise SystemExit('x')
+
+    with tff.framework.get_context_stack().install(Context()):
+      with self.assertRaisesRegex(SystemExit, '^x$'):
+        programs.run_program(self._sum())
 
   def test_errors_and_cancellation_are_the_programs_own(self):
     async def fail(error):

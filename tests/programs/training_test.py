@@ -4,11 +4,15 @@
 
 import asyncio
 import csv
+import errno
 import fcntl
 import functools
+import logging
 import os
 import pathlib
 import shutil
+import sys
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -74,14 +78,16 @@ class TrainInFolderTest(parameterized.TestCase):
     def on_round(round_num, metrics):
       seen.append((round_num, float(metrics['model_metrics']['loss'])))
 
-    for num_rounds in (2, 3):
-      self._train(
-        num_rounds=num_rounds, on_ready=seen.append, on_round=on_round
-      )
+    options = dict(on_ready=seen.append, on_round=on_round)
+
+    async def cell():  # In a notebook, an event loop runs already.
+      self._train(num_rounds=3, **options)
+
+    self._train(num_rounds=2, **options)
+    asyncio.run(cell())
     # The weight is the number of the round before, whose target it has met.
     self.assertEqual(seen, [0, (1, 1.0), (2, 1.0), 2, (3, 1.0)])
-    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
-      self.assertEqual([row['round'] for row in csv.DictReader(file)], [*'123'])
+    self.assertEqual(self._rounds_with_rows(), [*'123'])
     self._assert_model_of_round(3)
 
   def _assert_model_of_round(self, round_num):
@@ -133,9 +139,7 @@ class TrainInFolderTest(parameterized.TestCase):
     (line,) = logged.output
     self.assertIn('The checkpoint of version 3 cannot be read and is', line)
     self.assertEqual(seen, [2, 3, 4])
-    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
-      rows = [row['round'] for row in csv.DictReader(file)]
-    self.assertEqual(rows, [*'1234'])
+    self.assertEqual(self._rounds_with_rows(), [*'1234'])
     self._assert_model_of_round(4)
     # Nothing is lost of what could not be read.
     self.assertIn('program_state_3.unreadable_1', self._states())
@@ -208,6 +212,29 @@ class TrainInFolderTest(parameterized.TestCase):
     self._train(num_rounds=3, on_round=lambda number, _: seen.append(number))
     self.assertEqual(seen, [2, 3])
 
+  def test_on_round_ends_python_after_the_round_it_was_told_of(self):
+    seen = []
+
+    def on_round(round_num, metrics):
+      seen.append(round_num)
+      if round_num == 2:
+        sys.exit('bye')
+
+    with mock.patch.object(logging.getLogger('asyncio'), 'error') as log:
+      with self.assertRaisesRegex(SystemExit, '^bye$'):
+        self._train(num_rounds=50, on_round=on_round)
+    log.assert_not_called()
+    self.assertEqual(
+      self._states(), [f'program_state_{number}' for number in range(3)]
+    )
+    self.assertEqual(self._rounds_with_rows(), [*'12'])
+    self._train(num_rounds=3, on_round=on_round)
+    self.assertEqual(seen, [1, 2, 3])
+
+  def _rounds_with_rows(self):
+    with open(os.path.join(self._folder, 'metrics.csv'), newline='') as file:
+      return [row['round'] for row in csv.DictReader(file)]
+
   def test_nothing_is_written_after_a_round_that_could_not_be_reported(self):
     """Though the program has begun to, as rounds are quicker than its end."""
     seen = []
@@ -236,6 +263,24 @@ class TrainInFolderTest(parameterized.TestCase):
     # `train_model` can fail between the two: such a state waits for no row.
     asyncio.run(states.save({'x': np.int32(4)}, 4))
     self.assertEqual(self._states(), ['program_state_1'])
+
+  @parameterized.parameters('1', '12', '12,0.', '12,0.5\r', '\0\0')
+  def test_a_row_that_was_half_written_is_removed(self, torn):
+    found = self._rows_after(f'round,loss\r\n11,0.5\r\n{torn}')
+    self.assertEqual(found, 'round,loss\r\n11,0.5\r\n12,0.25\r\n')
+
+  @parameterized.parameters('', 'rou')
+  def test_a_table_without_its_names_begins_anew(self, text):
+    self.assertEqual(self._rows_after(text), 'round,loss\r\n12,0.25\r\n')
+
+  def _rows_after(self, text):
+    """The table when round 12 has been reported."""
+    os.makedirs(self._folder)
+    path = pathlib.Path(self._folder, 'metrics.csv')
+    path.write_bytes(text.encode())
+    reports = training_folder.Reports(self._folder, lambda *_: None)
+    asyncio.run(reports.release({'loss': 0.25}, 12))
+    return path.read_bytes().decode()
 
   def test_a_state_that_cannot_be_written_ends_the_training(self):
     def on_round(round_num, metrics):
@@ -276,6 +321,14 @@ class TrainInFolderTest(parameterized.TestCase):
       ):
         self._train()
     self.assertEqual(os.listdir(self._folder), ['lock'])
+
+  def test_a_file_system_without_locks_is_said(self):
+    error = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    with mock.patch.object(fcntl, 'flock', side_effect=error):
+      with self.assertRaisesRegex(
+        OSError, "^`folder` must .*: '.*/a/b': No locks available[.]$"
+      ):
+        self._train()
 
 
 if __name__ == '__main__':

@@ -19,6 +19,7 @@ _PACKAGE = 'tff_autotune_secagg'
 
 _FACE = 'public face'
 _CHECKS = '_checks.py'
+_LOCK = '_file_lock.py'
 _MAY_IMPORT = {
   _FACE: {
     'factories/',
@@ -30,12 +31,13 @@ _MAY_IMPORT = {
   },
   'factories/': {'stages/', 'numerics/', _CHECKS},
   'stages/': {'numerics/', _CHECKS},
-  'programs/': {_CHECKS},
+  'programs/': {_CHECKS, _LOCK},
   'simulation/': {_CHECKS},
   'numerics/': {_CHECKS},
   _CHECKS: set(),
+  _LOCK: set(),
 }
-_ROOMS_WITHOUT_TFF = ('stages/', 'numerics/', _CHECKS)
+_ROOMS_WITHOUT_TFF = ('stages/', 'numerics/', _CHECKS, _LOCK)
 
 _MAX_MODULE_LINES = 250  # Without docstrings, comments and blanks.
 _NO_CODE = (
@@ -71,8 +73,8 @@ def _room(module: str) -> str:
   parts = module.split('.')
   if parts[0] != _PACKAGE:
     return ''
-  if parts[1:] == ['_checks']:
-    return _CHECKS
+  if f'{parts[-1]}.py' in (_CHECKS, _LOCK):
+    return f'{parts[-1]}.py'
   if len(parts) > 1 and f'{parts[1]}/' in _MAY_IMPORT:
     return f'{parts[1]}/'
   return _FACE

@@ -188,6 +188,7 @@ class LocalContextTest(parameterized.TestCase):
     simulation.close()
 
   def test_worker_outlives_the_thread_that_set_the_context(self):
+    simulation.close()
     thread = threading.Thread(target=simulation.set_local_context)
     thread.start()
     thread.join()
@@ -196,6 +197,34 @@ class LocalContextTest(parameterized.TestCase):
     # the thread, before `join` returned.
     self.assertTrue(processes.is_running(pid))
     simulation.close()
+
+  def test_each_thread_has_a_context_of_its_own(self):
+    simulation.set_local_context()
+    (pid,) = simulation.worker_pids()
+    process = _modular_sum_process()
+    set_there, closed_here = threading.Event(), threading.Event()
+    found = []
+
+    def compute():
+      simulation.set_local_context()
+      set_there.set()
+      closed_here.wait()
+      found.append(_sum(process, [9, 9]))
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    set_there.wait()
+    self.assertLen(simulation.worker_pids(), 2)
+    self.assertEqual(_sum(process, [3]), 3)
+    simulation.close()
+    self.assertFalse(processes.is_running(pid))
+    closed_here.set()
+    thread.join()
+    self.assertEqual(found, [2])
+    # Nobody else can close the context of a thread that has ended.
+    self.assertLen(simulation.worker_pids(), 1)
+    simulation.close()
+    self.assertEmpty(simulation.worker_pids())
 
   def test_dead_worker_is_reported_once_and_replaced(self):
     simulation.set_local_context()

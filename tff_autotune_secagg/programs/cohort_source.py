@@ -28,9 +28,9 @@ class CohortSource(tff.program.FederatedDataSource):
     """Initializes the source.
 
     Args:
-      client_data: takes the number of a round, from 1, and returns the data of
-        its clients; the same in every call. It also decides how many clients
-        there are.
+      client_data: takes the number of a round, from 1, and returns a list (or
+        another sequence) with the data of each of its clients; the same in
+        every call. It also decides how many clients there are.
       federated_type: type of these data, such as
         `process.next.type_signature.parameter[1]`.
 
@@ -65,7 +65,7 @@ class CohortSource(tff.program.FederatedDataSource):
       def select(self, k: Optional[int] = None) -> Sequence[Any]:
         del k  # `client_data` knows it.
         self._rounds += 1
-        return client_data(self._rounds)
+        return _checked(client_data(self._rounds), self._rounds)
 
     self._federated_type = federated_type
     self._iterator_class = Iterator
@@ -78,3 +78,15 @@ class CohortSource(tff.program.FederatedDataSource):
   def iterator(self) -> tff.program.FederatedDataSourceIterator:
     """Returns an iterator that begins with round 1."""
     return self._iterator_class()
+
+
+def _checked(clients: Any, round_num: int) -> list:
+  """Returns the clients of a round as a list, or raises TypeError."""
+  # TFF's errors come later, and name neither the function nor the round.
+  name, rule = (
+    f'client_data({round_num})',
+    "a list of each client's data",
+  )
+  if isinstance(clients, (str, bytes)):  # They are sequences, too.
+    _checks.check_instance(name, clients, list, rule)
+  return list(_checks.check_instance(name, clients, Sequence, rule))

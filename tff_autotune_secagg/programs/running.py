@@ -9,11 +9,12 @@ from collections.abc import Coroutine
 from concurrent import futures
 import signal
 import threading
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar
 
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.programs import event_loop
 
 _Result = TypeVar('_Result')
 
@@ -35,7 +36,7 @@ class _AsyncContext(tff.framework.AsyncContext):
     def compute():
       try:
         future.set_result(self._context.invoke(comp, arg))
-      except Exception as error:
+      except BaseException as error:  # `SystemExit` as well: of clients' data.
         future.set_exception(error)
 
     # A daemon, so that Python need not wait for the end of a round on Ctrl-C.
@@ -50,7 +51,8 @@ def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
   workers, after `set_remote_context`. On Ctrl-C the program stops in the middle
   of its round, but first finishes writing checkpoints and metrics. A second
   Ctrl-C ends that as well. The program stops in the same way when something
-  cannot be written.
+  cannot be written, and when a function that it calls ends Python. It runs in a
+  notebook, too: where an event loop runs already, that one waits.
 
   Args:
     program: such as what `tff.learning.programs.train_model(...)` returns.
@@ -62,6 +64,7 @@ def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
     TypeError: an argument is of the wrong kind, or the current context is no
       `tff.framework.SyncContext`.
     KeyboardInterrupt: Ctrl-C has ended it.
+    SystemExit: a function that it calls, such as one of yours, raised it.
     Exception: what the program raised, or its saving of states or releasing of
       metrics, which TFF's programs by themselves only log.
   """
@@ -74,32 +77,52 @@ def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
     'a `tff.framework.SyncContext`, as `set_local_context` sets one',
   )
   context = tff.program.NativeFederatedContext(_AsyncContext(stack.current))
-  with stack.install(context):
-    return asyncio.run(_supervise(program))
+  with stack.install(context), event_loop.signals_given_back():
+    return event_loop.run(_supervise(program))
 
 
 async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
   """Awaits a program; if it is to end early, its other tasks finish first."""
-  task = asyncio.ensure_future(program)
   loop = asyncio.get_running_loop()
   reasons: list[BaseException] = []
+  unasked: list[dict[str, Any]] = []
+  task: Optional[asyncio.Task] = None
 
   def end(reason):
     reasons.append(reason)
     loop.remove_signal_handler(signal.SIGINT)
     task.cancel()
 
+  async def without_exit(coroutine):
+    try:
+      return await coroutine
+    except (KeyboardInterrupt, SystemExit) as error:
+      # They would leave the loop at once, in the middle of all other tasks,
+      # which only a second Ctrl-C may.
+      if reasons and isinstance(error, KeyboardInterrupt):
+        raise
+      end(error)
+      raise asyncio.CancelledError from None
+
+  def start_task(loop, coroutine, **options):
+    return asyncio.Task(without_exit(coroutine), loop=loop, **options)
+
   def on_failure(loop, failure):
     # TFF's programs save and release in tasks of their own, and raise what
     # these raised in a callback, where asyncio would only log it.
     error = failure.get('exception')
-    if 'handle' not in failure or reasons:
-      if not isinstance(error, asyncio.CancelledError):
-        loop.default_exception_handler(failure)
-    else:
+    if 'handle' in failure and not reasons:
       end(error)
+    elif 'future' in failure and not task.done():
+      # Nobody asks several of TFF's tasks for the error that ends the program.
+      unasked.append(failure)
+    # What comes out of `run_program` is not logged as well.
+    elif not (isinstance(error, asyncio.CancelledError) or error in reasons):
+      loop.default_exception_handler(failure)
 
   loop.set_exception_handler(on_failure)
+  loop.set_task_factory(start_task)
+  task = loop.create_task(program)
   # Python gives signals to its main thread only.
   if threading.current_thread() is threading.main_thread():
     loop.add_signal_handler(signal.SIGINT, end, KeyboardInterrupt())
@@ -112,6 +135,8 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
     await asyncio.gather(*others, return_exceptions=True)
   finally:
     loop.remove_signal_handler(signal.SIGINT)
+    for failure in unasked:
+      on_failure(loop, failure)
   if reasons:
     raise reasons[0]
   return result

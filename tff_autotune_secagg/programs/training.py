@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 import os
 from typing import Any, Union
@@ -13,6 +12,7 @@ import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg.programs import cohort_source
+from tff_autotune_secagg.programs import event_loop
 from tff_autotune_secagg.programs import running
 from tff_autotune_secagg.programs import training_folder
 
@@ -33,26 +33,32 @@ def train_in_folder(
   `tf.saved_model.load(folder + '/model')()` returns its weights as lists of
   tensors, `trainable` and `non_trainable`. The same call continues a training
   that ended early, by Ctrl-C or otherwise, with no row lost or doubled. The
-  context that `set_local_context` or `set_remote_context` sets computes it.
+  context that `set_local_context` or `set_remote_context` sets computes it. It
+  trains in a notebook, too, where an event loop runs already.
 
   Args:
     process: such as `tff.learning.algorithms.build_weighted_fed_avg` returns.
-    client_data: takes the number of a round, from 1, and returns the datasets
-      of its clients; the same in every call, so that a training that continues
-      sees the clients that an undisturbed one sees.
+    client_data: takes the number of a round, from 1, and returns a list (or
+      another sequence) with the dataset of each of its clients; the same in
+      every call, so that a training that continues sees the clients that an
+      undisturbed one sees.
     folder: path; made where it is not there. One run at a time may have it.
     num_rounds: how many rounds there are in all, with those of earlier calls.
     on_ready: called once, before the first round, with the number of rounds
       that are done already.
-    on_round: called after each round with its number and its metrics.
+    on_round: called after each round with its number and its metrics. If it
+      calls `sys.exit`, the training ends with this round: its row and its state
+      are written. If it raises an error, they are not.
 
   Raises:
-    TypeError: an argument is of the wrong kind.
+    TypeError: an argument is of the wrong kind, or what `client_data` returns.
     ValueError: `num_rounds` is not positive; TensorFlow cannot read from a
       folder of this name; or the states in `folder` are of another model,
       aggregator or modulus, or none of them can be read.
     OSError: `folder` cannot be written to, in any round, or another run has it.
     KeyboardInterrupt: Ctrl-C has ended it. What was being written is written.
+    SystemExit: one of the functions has ended it, such as by `sys.exit`. The
+      same holds.
     Exception: what `client_data`, `on_ready` or `on_round` raised.
   """
   _checks.check_instance(
@@ -72,7 +78,7 @@ def train_in_folder(
     reports = training_folder.Reports(folder, on_round)
     states = training_folder.States(folder, reports)
     initial = process.initialize()
-    asyncio.run(
+    event_loop.run(
       states.load_latest(
         tff.learning.programs.ProgramState(initial, 0, 0, source.iterator())
       )

@@ -13,16 +13,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
-import fcntl
 import glob
 import os
 import shutil
 from typing import Any, Optional
 
+from absl import logging
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_autotune_secagg import _file_lock
 from tff_autotune_secagg.programs import checkpoints
+from tff_autotune_secagg.programs import event_loop
 from tff_autotune_secagg.programs import state_folder
 
 _STATES = 'states'
@@ -41,14 +43,10 @@ def held(folder: str) -> Iterator[None]:
 
   Removes what a run that was killed had begun to write.
   """
-  try:
-    os.makedirs(folder, exist_ok=True)
-    lock = open(os.path.join(folder, 'lock'), 'w')
-  except OSError as error:
-    raise OSError(f'{_rule(folder)}: {error.strerror}.') from error
-  with lock:  # The lock ends with its file, and so with the process as well.
+  with contextlib.ExitStack() as stack:
     try:
-      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      os.makedirs(folder, exist_ok=True)
+      stack.enter_context(_file_lock.held(os.path.join(folder, 'lock')))
     except BlockingIOError as error:
       raise OSError(
         f'{_rule(folder)} is in use by another run: wait for its end or give '
@@ -72,6 +70,24 @@ def _remove_unfinished(folder: str) -> None:
         os.remove(path)
 
 
+def _cut_torn_row(path: str) -> None:
+  """Cuts off what a full disk or a power cut left of a last row.
+
+  TFF takes a `1` that is left of `12,0.3` for the row of round 1, and writes
+  the next row behind it, into the same line.
+  """
+  if not os.path.exists(path):
+    return
+  with open(path, 'rb+') as table:
+    text = table.read()
+    whole = text.rfind(b'\n') + 1
+    table.truncate(whole)
+  if not whole:  # Not even the names of the columns, without which TFF fails.
+    os.remove(path)
+  if whole < len(text):
+    logging.warning('The last row of %r was half written and is removed.', path)
+
+
 class Reports(tff.program.ReleaseManager):
   """Hands the metrics of each round to a function and adds them to a table."""
 
@@ -86,11 +102,14 @@ class Reports(tff.program.ReleaseManager):
     """
     self._folder = folder
     self._on_round = on_round
-    self._table = tff.program.CSVFileReleaseManager(
-      os.path.join(folder, 'metrics.csv'), key_fieldname='round'
-    )
+    path = os.path.join(folder, 'metrics.csv')
+    with _as_os_error(folder):
+      _cut_torn_row(path)
+      self._table = tff.program.CSVFileReleaseManager(
+        path, key_fieldname='round'
+      )
     self._turn: Optional[asyncio.Lock] = None
-    self._has_failed = False
+    self._has_ended = False
     self._is_written: dict[int, asyncio.Future] = {}
 
   @property
@@ -114,22 +133,33 @@ class Reports(tff.program.ReleaseManager):
     """Reports a round, and raises what reporting raises.
 
     If a round cannot be reported, no later round is, even if the program has
-    computed it: a training that continues must begin with the lost round.
+    computed it: a training that continues must begin with the lost round. A
+    round whose report ends Python is the last one that is reported.
     """
     known = asyncio.get_running_loop().create_future()
     self._is_written[key] = known
     async with self.turn:
-      is_written = False
+      is_written, ending = False, None
       try:
-        if not self._has_failed:
+        if not self._has_ended:
           value = await tff.program.materialize_value(value)
-          self._on_round(key, value)
+          ending = self._report(key, value)
           with _as_os_error(self._folder):
             await self._table.release(value, key)
           is_written = True
       finally:
-        self._has_failed = not is_written
+        self._has_ended = not is_written or ending is not None
         known.set_result(is_written)
+    if ending is not None:
+      raise ending
+
+  def _report(self, key: int, value: Any) -> Optional[BaseException]:
+    """Returns what `on_round` raised to end Python, if it did."""
+    try:
+      self._on_round(key, value)
+    except (KeyboardInterrupt, SystemExit) as error:
+      return error
+    return None
 
 
 class States(state_folder.StateFolder):
@@ -202,7 +232,7 @@ def write_model(folder: str, weights: Any) -> None:
     trainable=list(weights.trainable), non_trainable=list(weights.non_trainable)
   )
   with _as_os_error(folder):
-    asyncio.run(manager.release(value, 'model'))
+    event_loop.run(manager.release(value, 'model'))
 
 
 @contextlib.contextmanager

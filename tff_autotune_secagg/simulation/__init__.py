@@ -8,8 +8,9 @@ backend does. They show what a model trained under secure aggregation is like;
 they keep nothing secret. Secrecy is a matter of the runtime that a computation
 is deployed to.
 
-TFF keeps the default context per thread: call these functions in the thread
-that runs the computations, or hand the context on to it. Get
+TFF keeps the default context per thread, and so does this module: a thread sets
+and closes its own and leaves those of others alone. Call these functions in the
+thread that runs the computations, or hand the context on to it. Get
 `context = tff.framework.get_context_stack().current` in the thread that called
 `set_local_context`, and call `tff.framework.set_default_context(context)` in
 the other thread. A forked copy of the process can use none of the contexts.
@@ -18,8 +19,9 @@ the other thread. A forked copy of the process can use none of the contexts.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import os
+import threading
 from typing import Optional, TYPE_CHECKING, Union
 
 import tensorflow_federated as tff
@@ -44,7 +46,8 @@ if TYPE_CHECKING:
   # when these are cleared already, and Python would print an ignored exception.
   _Backend = Union[contexts.LocalBackend, remote_backend.RemoteBackend]
 
-_backend: Optional[_Backend] = None
+# By the thread that has set it.
+_backends: dict[threading.Thread, _Backend] = {}
 # A forked copy of Python must leave the backend of its parent alone.
 _border = borders.ProcessBorder()
 
@@ -55,7 +58,7 @@ def set_local_context(*, max_concurrent_clients: Optional[int] = None) -> None:
   Sets TFF's default context to one that computes in a child process. The child
   ends with Python: at normal exit, after an unhandled exception, on Ctrl-C, on
   SIGTERM and even on SIGKILL. It holds none of Python's pipes, so that
-  `python train.py | tail` ends. A former context of this module is closed.
+  `python train.py | tail` ends. A former context of this thread is closed.
 
   Computations run on CPU: TFF's worker knows no accelerator. While it runs, it
   listens on a free port of all network interfaces, and computes what anybody
@@ -142,22 +145,34 @@ def set_remote_context(
   _set(backend)
 
 
-@atexit.register
 def close() -> None:
-  """Ends the context set last by this module, and its worker processes.
+  """Ends the context that this thread has set, and its worker processes.
 
-  A computation that runs in that context afterwards raises a RuntimeError.
-  Harmless if there is none, or if called twice. Remote workers keep running.
+  Also those of threads that have ended. A computation that runs in such a
+  context afterwards raises a RuntimeError. Harmless if there is none, or if
+  called twice. Remote workers keep running.
   """
-  global _backend
-  if _backend is not None and not _border.is_crossed:
-    _backend.close()
-  _backend = None
+  this = threading.current_thread()
+  _close(t for t in list(_backends) if t is this or not t.is_alive())
+
+
+@atexit.register
+def _close_all() -> None:
+  _close(list(_backends))
+
+
+def _close(threads: Iterable[threading.Thread]) -> None:
+  for thread in threads:
+    backend = _backends.pop(thread, None)
+    if backend is not None and not _border.is_crossed:
+      backend.close()
 
 
 def worker_pids() -> list[int]:
   """Process ids of the running workers on this machine owned by this module."""
-  return [] if _backend is None else _backend.worker_pids
+  return [
+    pid for backend in list(_backends.values()) for pid in backend.worker_pids
+  ]
 
 
 def worker_command(
@@ -191,11 +206,12 @@ def worker_command(
 
 def _check_process() -> None:
   """Raises RuntimeError where gRPC, used before a fork, would crash."""
-  if _backend is not None and _backend.is_connected:
+  if any(backend.is_connected for backend in list(_backends.values())):
     _border.check()
 
 
 def _set(backend: _Backend) -> None:
-  global _backend, _border
-  _backend, _border = backend, borders.ProcessBorder()
+  global _border
+  _border = borders.ProcessBorder()
+  _backends[threading.current_thread()] = backend
   tff.framework.set_default_context(backend.context)

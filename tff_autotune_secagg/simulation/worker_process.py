@@ -30,7 +30,7 @@ MESSAGE_OPTIONS = (
   ('grpc.max_send_message_length', -1),
 )
 # With `http_proxy` set, gRPC would look for this machine behind the proxy.
-_LOCAL_CHANNEL_OPTIONS = MESSAGE_OPTIONS + (('grpc.enable_http_proxy', 0),)
+NO_PROXY_OPTIONS = (('grpc.enable_http_proxy', 0),)
 
 _START_TIMEOUT_SECONDS = 60.0
 _END_TIMEOUT_SECONDS = 10.0
@@ -184,7 +184,7 @@ class WorkerProcess:
       self._reserved_port.close()
       raise self._start_error
     self.channel = grpc.insecure_channel(
-      f'localhost:{port}', _LOCAL_CHANNEL_OPTIONS
+      f'localhost:{port}', MESSAGE_OPTIONS + NO_PROXY_OPTIONS
     )
 
   def _start_and_wait(self, started: threading.Event) -> None:

@@ -3,6 +3,9 @@
 
 import json
 import os
+import shutil
+import subprocess
+from unittest import mock
 
 from absl.testing import absltest
 
@@ -25,6 +28,33 @@ class EnvironmentTest(absltest.TestCase):
       'processor_features',  # Every x86-64 that can run TensorFlow has AVX.
     ):
       self.assertNotEmpty(found[key])
+
+  def test_the_commit_is_the_projects_own(self):
+    if shutil.which('git') is None:
+      self.skipTest('There is no git, and no commit is recorded.')
+    repository = self.create_tempdir().full_path
+    project = os.path.join(repository, 'unpacked')
+    os.mkdir(project)
+
+    def git(*arguments):
+      subprocess.run(
+        ['git', '-c', 'user.name=a', '-c', 'user.email=a@b', *arguments],
+        cwd=repository,
+        check=True,
+        capture_output=True,
+      )
+
+    git('init')
+    git('commit', '--allow-empty', '--message=Not ours')
+    with mock.patch.object(environment, '_PROJECT', project):
+      self.assertEqual(environment._commit(), 'unknown')
+      # As in a hook of that repository.
+      places = dict(GIT_DIR=f'{repository}/.git', GIT_WORK_TREE=project)
+      with mock.patch.dict(os.environ, places):
+        self.assertEqual(environment._commit(), 'unknown')
+    # The negative control.
+    with mock.patch.object(environment, '_PROJECT', repository):
+      self.assertRegex(environment._commit(), '^[0-9a-f]{40}$')
 
 
 if __name__ == '__main__':

@@ -1,9 +1,12 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
+import errno
+import fcntl
 import json
 import multiprocessing
 import os
+from unittest import mock
 
 from absl.testing import absltest
 import numpy as np
@@ -192,12 +195,39 @@ class HeldTest(absltest.TestCase):
       second.append(_round('a', 3))
     self.assertEqual(second.rounds('a'), [1, 2, 3])
 
+  def test_a_file_system_without_locks_is_said(self):
+    error = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    with mock.patch.object(fcntl, 'flock', side_effect=error):
+      with self.assertRaisesRegex(OSError, "No locks available: '.*r.jsonl"):
+        with results_file.ResultsFile(self._path).held():
+          self.fail()
+
   def test_nothing_is_left_where_nothing_was_written(self):
     file = results_file.ResultsFile(self._path)
     with self.assertRaises(KeyError):
       with file.held():
         raise KeyError
     self.assertEmpty(os.listdir(self._folder))
+
+  def test_a_smoke_run_adds_to_smoke_runs_only(self):
+    smoke, real = (
+      results_file.ResultsFile(self._path, is_smoke=is_smoke)
+      for is_smoke in (True, False)
+    )
+    for number in (1, 2):  # The second continues.
+      with smoke.held():
+        smoke.begin('a', {}, {})
+        smoke.append(_round('a', number))
+    real.begin('b', {}, {})
+    before = real.rows()
+    self.assertEqual([row.get('smoke') for row in before], [True, *[None] * 3])
+    with self.assertRaisesRegex(
+      command_line.UserError,
+      "^--smoke must not add to rows of real runs, found '.*r.jsonl': write to",
+    ):
+      with smoke.held():
+        self.fail()
+    self.assertEqual(real.rows(), before)
 
   def test_what_was_there_stays(self):
     os.makedirs(os.path.dirname(self._path))

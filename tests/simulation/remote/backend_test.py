@@ -5,7 +5,10 @@
 import asyncio
 import collections
 from concurrent import futures
+import os
 import subprocess
+import threading
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -83,6 +86,23 @@ def _read_pid(value):
 @tff.federated_computation(tff.types.FederatedType(np.int32, tff.CLIENTS))
 def _read_client_pids(values):
   return tff.federated_map(_read_pid, values)
+
+
+@tff.tensorflow.computation(np.int32, np.int32)
+def _add_for_hours(a, b):
+  hours = tf.while_loop(lambda i: i < 10**12, lambda i: [i + 1], [np.int64(0)])[
+    0
+  ]
+  return a + b + tf.cast(hours, tf.int32)
+
+
+@tff.federated_computation(tff.types.FederatedType(np.int32, tff.CLIENTS))
+def _merge_for_hours(values):
+  add = tff.tensorflow.computation(lambda a, b: a + b, [np.int32, np.int32])
+  report = tff.tensorflow.computation(lambda total: total, np.int32)
+  return tff.federated_aggregate(
+    values, np.int32(0), add, _add_for_hours, report
+  )
 
 
 def _client_pids(num_clients: int) -> list:
@@ -241,6 +261,49 @@ class TwoWorkersTest(parameterized.TestCase):
       RuntimeError, '^The context.s connections must be open, found them closed'
     ):
       _client_pids(2)
+
+  def test_closing_ends_a_computation_in_words(self):
+    """Here while it adds up, in the longest of its calls."""
+    _set_context()
+    context = tff.framework.get_context_stack().current
+    raised = []
+
+    def compute():
+      tff.framework.set_default_context(context)
+      try:
+        _merge_for_hours([1, 2])
+      except Exception as error:
+        raised.append(error)
+
+    pid = _workers[0].process.pid
+    before = processes.cpu_seconds(pid)
+    thread = threading.Thread(target=compute)
+    thread.start()
+    self.assertTrue(
+      processes.wait_for(lambda: processes.cpu_seconds(pid) > before + 0.5)
+    )
+    simulation.close()
+    thread.join()
+    self.assertIsInstance(raised[0], RuntimeError)
+    self.assertStartsWith(
+      str(raised[0]), "The context's connections must be open, found them clo"
+    )
+    for worker in _workers:  # They would go on.
+      worker.stop()
+      worker.start()
+
+  def test_workers_of_this_machine_are_found_whatever_the_proxy(self):
+    with mock.patch.dict(os.environ, http_proxy='http://127.0.0.1:9'):
+      _set_context()
+      self.assertLen(_client_pids(2), 2)
+
+  def test_a_proxy_is_named_where_a_worker_does_not_answer(self):
+    with mock.patch.dict(os.environ, http_proxy='http://127.0.0.1:9'):
+      with self.assertRaisesRegex(
+        ConnectionError,
+        r'--port=8000`\. The environment variable `http_proxy` has gRPC look',
+      ):
+        simulation.set_remote_context(['192.0.2.1:8000'], timeout_seconds=0.3)
 
   def test_computation_without_clients_runs(self):
     _set_context()

@@ -20,6 +20,7 @@ from tff_autotune_secagg.simulation import contexts
 from tff_autotune_secagg.simulation import round_warnings
 from tff_autotune_secagg.simulation import worker_process
 from tff_autotune_secagg.simulation.remote import partition
+from tff_autotune_secagg.simulation.remote import proxies
 from tff_autotune_secagg.simulation.remote import worker_context
 
 _REMOTE_CHANNEL_OPTIONS = worker_process.MESSAGE_OPTIONS + (
@@ -66,7 +67,10 @@ class _RemoteWorker:
   def __init__(self, address: str):
     self.address = address
     self.is_lost = False
-    self.channel = grpc.insecure_channel(address, _REMOTE_CHANNEL_OPTIONS)
+    options = _REMOTE_CHANNEL_OPTIONS
+    if proxies.is_this_machine(address):
+      options += worker_process.NO_PROXY_OPTIONS
+    self.channel = grpc.insecure_channel(address, options)
     self.stub = tff.framework.RemoteExecutorGrpcStub(self.channel)
 
   def answers_within(self, seconds: float) -> bool:
@@ -112,7 +116,7 @@ class _SplitContext(tff.framework.SyncContext):
     merged, *others = self._run(form.up_to_merge, parts)
     for other in others:
       pair = tff.structure.Struct.unnamed(merged, other)
-      merged = self._workers[0].start(form.merge, pair).result()
+      (merged,) = self._run(form.merge, [pair])
 
     result_type = form.after_merge.type_signature.result
     if not partition.has_client_values(result_type):
@@ -133,16 +137,20 @@ class _SplitContext(tff.framework.SyncContext):
     try:
       return [future.result() for future in running]
     except grpc.RpcError as error:
+      self._raise_if_closed()
       contexts.raise_refused_state(error)
       raise
-    except futures.CancelledError:
-      if any(worker.is_closed for worker in self._workers):
-        raise worker_context.closed_error() from None
+    except (futures.CancelledError, ValueError):  # As gRPC says "closed".
+      self._raise_if_closed()
       raise
     finally:
       # After an error or Ctrl-C, calls that have not begun.
       for future in running:
         future.cancel()
+
+  def _raise_if_closed(self) -> None:
+    if any(worker.is_closed for worker in self._workers):
+      raise worker_context.closed_error() from None
 
 
 class RemoteBackend:
@@ -183,6 +191,7 @@ class RemoteBackend:
           f'answer from {worker.address!r}. Start it there with `python -m '
           'tff_autotune_secagg.worker --port='
           f'{worker.address.rpartition(":")[2]}`.'
+          + proxies.hint([worker.address])
         )
     # All workers run the same computations: compile each of them once.
     self._compile_cached = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(
@@ -224,9 +233,10 @@ class RemoteBackend:
           worker.address,
         )
         worker.is_lost = True
-    addresses = ', '.join(worker.address for worker in self._workers)
+    addresses = [worker.address for worker in self._workers]
     raise ConnectionError(
-      f'At least one worker must answer, found none of {addresses}.'
+      f'At least one worker must answer, found none of {", ".join(addresses)}.'
+      + proxies.hint(addresses)
     )
 
   def _close_channels(self) -> None:
