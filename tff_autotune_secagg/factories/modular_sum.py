@@ -20,9 +20,10 @@ class ExactModularSumFactory(chain.ChainedFactory):
   travel as int64.
 
   The modulus is the user's. `_checks.check_modulus` checks it here and in the
-  tuner, the chain hands the tuner's to `WireStage`, which refuses another one,
-  and `QuantizeStage` writes it into the state, so that a checkpoint of another
-  modulus is refused.
+  tuner. The chain hands `WireStage` the modulus of the stage before it, and
+  `WireStage` refuses another one. The stage before, which quantizes or adds the
+  noise, writes it into the state, so that a checkpoint of another modulus is
+  refused.
 
   At clients:
     Values outside `0 .. modulus - 1` are reduced into that range.

@@ -1,6 +1,10 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a round reports. A new measurement is one line of `_MEASUREMENTS`."""
+"""What a round reports. A new measurement is one line of `_MEASUREMENTS`.
+
+What it needs is in `FinishedRound`, which `round_codec` fills in. Rounds of
+distributed differential privacy report what `stages.share_noise` measures.
+"""
 
 import collections
 from typing import NamedTuple, Tuple

@@ -28,7 +28,8 @@ class RotateStage(stage.Stage):
 
   How often is `num_rotations=` of the factories; the loop over rotations is in
   `randomized_hadamard`. Another rotation is another stage in the place of this
-  one.
+  stage, that is in `factories.rotation` for `AutotunedSecureSumFactory`, and in
+  `distributed_dp` for private means.
 
   State:
     `settings`, `seed` and `round`.

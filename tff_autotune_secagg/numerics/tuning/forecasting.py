@@ -28,6 +28,11 @@ squared difference of successive ln n over twice their variance, is near 1 for
 the first and small for the second.
 
 The forecast is the mixture of the t-distributions that all of this gives.
+
+Before the first sum it knows nothing. The first sum sets all levels; errors of
+0.2 in ln, which count for three, are the prior of the scales. A user's guess of
+the first size, `expected_size`, is no part of the forecast: it moves the ladder
+of the first round (`wrapped_normal_tuner`).
 Before the first sum nothing is assumed: the reported size is 0, its uncertainty
 30, and the first round calibrates.
 
