@@ -78,8 +78,6 @@ class PublishedTest(absltest.TestCase):
         num_clients=row['num_clients'],
         modulus=row['modulus'],
         rounding=modes.Rounding(row['rounding']),
-        # The default when the rows were made.
-        decoding=modes.Decoding.POSTERIOR_MEAN,
         size_uncertainty=uncertainty,
       )
       for uncertainty in (0.04, 0.15)
@@ -93,26 +91,46 @@ class PublishedTest(absltest.TestCase):
   def test_every_cell_is_there(self):
     keys = {(r['modulus'], r['num_clients']) for r in self._rows}
     self.assertLen(keys, 24)
-    # The automatic alpha, aligned clients, dither, and five alphas.
-    self.assertLen(self._rows, 24 * 8)
+    # The automatic alpha, aligned clients, dither, and five alphas; of more
+    # than one client those that cancel, and two kinds of cohorts that vary.
+    self.assertLen(self._rows, 24 * 8 + 18 * 3)
 
   def test_measured_errors_are_the_predicted_ones(self):
     rows = [
       r
       for r in self._rows
-      if r['predicted_nmse'] < 0.5 and r['wrap_probability'] is None
+      if r['predicted_nmse'] < 0.5
+      and r['wrap_probability'] is None
+      and r['fewest_clients'] is None
     ]
     self.assertNotEmpty(rows)
     for row in rows:
       self.assertTrue(self._check(row), row)
-      if row['clients'] == 'orthogonal':
+      if row['clients'] != 'aligned':
         self.assertFalse(self._check(row, is_wrong=True), row)
+
+  def test_the_server_says_what_clients_that_cancel_err(self):
+    rows = [r for r in self._rows if r['clients'] == 'cancelling']
+    self.assertLen(rows, 18)
+    for row in rows:
+      most = 1.05 * row['reported_nmse'] + 5 * row['standard_error']
+      self.assertLess(row['nmse'], most)
+
+  def test_cohorts_that_vary_lose_no_round_of_enough_bits(self):
+    rows = [r for r in self._rows if r['fewest_clients'] is not None]
+    self.assertLen(rows, 36)
+    for row in rows:
+      if row['modulus'] >= 256 and row['num_clients'] <= 100:
+        # Sixteen rounds: a lost round would be 0.06 of the mean by itself.
+        self.assertLess(row['nmse'], 0.05)
 
   def test_bits_above_the_lattice_bound(self):
     automatic = [
       r
       for r in self._rows
-      if r['wrap_probability'] is None and r['clients'] == 'orthogonal'
+      if r['wrap_probability'] is None
+      and r['clients'] == 'orthogonal'
+      and r['fewest_clients'] is None
     ]
     for row in automatic:
       self.assertLess(row['bits_above_bound'], 2.9)
