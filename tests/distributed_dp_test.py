@@ -5,6 +5,7 @@
 import copy
 import functools
 
+from absl import logging
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -106,6 +107,34 @@ class ArgumentsTest(parameterized.TestCase):
       "`value_type` must hold only float tensors, found int32[2] at '1'.",
     ):
       _aggregator().create(value_type)
+
+  @parameterized.named_parameters(
+    ('tensor', lambda: tf.constant([1, 2], tf.int64), True),
+    ('python', lambda: np.random.default_rng().integers(9, size=[2]), True),
+    (
+      'file',
+      lambda: tf.ensure_shape(
+        tf.io.decode_raw(tf.io.read_file('/dev/urandom'), tf.int64), [2]
+      ),
+      True,
+    ),
+    ('drawn', lambda: tf.random.uniform([2], 0, 9, tf.int64), False),
+    (
+      'drawn_by_a_generator',
+      lambda: tf.random.Generator.from_non_deterministic_state().uniform(
+        [2], 0, 9, tf.int64
+      ),
+      False,
+    ),
+    ('own', None, False),
+  )
+  def test_a_seed_that_cannot_change_is_said(self, client_seed_fn, is_said):
+    with self.assertLogs(level='WARNING') as logs:
+      logging.warning('At least one.')
+      _aggregator(client_seed_fn=client_seed_fn).create(_VALUE_TYPE)
+    said = [x for x in logs.output if 'found no stateful TensorFlow op' in x]
+    self.assertEqual(bool(said), is_said, said)
+    self.assertLessEqual(len(said), 1)
 
   @parameterized.parameters(None, 1.0)
   def test_nothing_to_sum(self, l2_norm_clip):

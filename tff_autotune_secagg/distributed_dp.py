@@ -109,7 +109,7 @@ def distributed_dp_aggregator(
       tensor [2], 128 bits of entropy for one client's noise in one round, from
       TensorFlow operations: it is traced into the client's computation. The
       operations must be stateful, or TensorFlow may run them once for all
-      rounds.
+      rounds; `create` logs a warning if none of them is.
 
   Returns:
     A `tff.aggregators.UnweightedAggregationFactory`.

@@ -110,6 +110,14 @@ class EncodeTest(parameterized.TestCase):
     ):
       made.encode([tf.zeros([_DIM])], ())
 
+  def test_no_seed_is_refused_in_the_same_words(self):
+    with self.assertRaisesWithLiteralMatch(
+      TypeError,
+      '`client_seed_fn` must be a function that returns an int64 tensor of'
+      ' shape [2], found None (NoneType).',
+    ):
+      _stage(lambda: None).encode([tf.zeros([_DIM])], ())
+
   def test_own_seeds_give_each_call_other_noise(self):
     made = _stage()
     first, second = (_bins(made, tf.zeros([_DIM])) for _ in range(2))

@@ -4,6 +4,7 @@
 
 import collections
 
+from absl import logging
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
@@ -97,12 +98,23 @@ class ShareNoiseStage(stage.Stage):
 
   def _client_seed(self):
     """Returns a seed of 128 bits; an int32 seed would be half as long."""
-    seed = tf.convert_to_tensor(self._client_seed_fn())
+    rule = 'a function that returns an int64 tensor of shape [2]'
+    graph = None
+    if not tf.executing_eagerly():
+      graph = tf.compat.v1.get_default_graph()
+      num_before = len(graph.get_operations())
+    seed = self._client_seed_fn()
+    if graph is not None:
+      _warn_of_constant(graph.get_operations()[num_before:])
+    try:
+      seed = tf.convert_to_tensor(seed)
+    except (TypeError, ValueError):
+      raise _checks.type_error(
+        'client_seed_fn', rule, f'{seed!r:.40} ({type(seed).__name__})'
+      ) from None
     if seed.dtype != tf.int64 or seed.shape != [2]:
       raise _checks.type_error(
-        'client_seed_fn',
-        'a function that returns an int64 tensor of shape [2]',
-        f'{seed.dtype.name} of shape {seed.shape}',
+        'client_seed_fn', rule, f'{seed.dtype.name} of shape {seed.shape}'
       )
     return seed
 
@@ -134,3 +146,14 @@ class ShareNoiseStage(stage.Stage):
     measurements['bits_per_coordinate'] = tf.constant(num_bits, tf.int32)
     measurements['bytes_per_client'] = tf.constant(num_bytes, tf.int64)
     return [mean], state, measurements
+
+
+def _warn_of_constant(operations):
+  """Logs a warning if none of the operations that make a seed has a state."""
+  if not any(operation.op_def.is_stateful for operation in operations):
+    logging.warning(
+      '`client_seed_fn` must return another seed in every call, found no'
+      ' stateful TensorFlow operation in it: clients of all rounds may have the'
+      ' same noise, which then hides nothing. It is called when the computation'
+      ' is traced, and not again in a round: what Python draws is a constant.'
+    )
