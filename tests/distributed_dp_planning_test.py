@@ -55,6 +55,28 @@ class AccountingTest(parameterized.TestCase):
     # 0.033 in epsilon, and half of that in the logarithm of delta.
     self.assertBetween(large - small, 0.033, 0.042)
 
+  @parameterized.parameters(
+    (-1.0, ValueError, r'-1\.0 \(float\)'),
+    (math.nan, ValueError, r'nan \(float\)'),
+    ('1', TypeError, r"'1' \(str\)"),
+    (None, TypeError, r'None \(NoneType\)'),
+  )
+  def test_what_is_no_epsilon_is_refused(self, epsilon, error, found):
+    with self.assertRaisesRegex(
+      error,
+      '^`gaussian_epsilon_fn` must return a number of at least 0, found'
+      f' {found} at ',
+    ):
+      autotune.distributed_dp_epsilon(
+        dim=100, delta=1e-5, gaussian_epsilon_fn=lambda _: epsilon, **_ROUNDS
+      )
+
+  def test_an_accountant_may_find_infinity(self):
+    found = autotune.distributed_dp_epsilon(
+      dim=100, delta=1e-5, gaussian_epsilon_fn=lambda _: math.inf, **_ROUNDS
+    )
+    self.assertEqual(found, math.inf)
+
 
 class PlanModulusTest(parameterized.TestCase):
   @parameterized.parameters((10, 64), (100, 128), (1000, 512), (10_000, 2048))

@@ -8,6 +8,7 @@ For `distributed_dp.distributed_dp_aggregator`; the command is `planner`, with
 
 import functools
 import math
+import numbers
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import dp_accounting
@@ -123,7 +124,8 @@ def distributed_dp_epsilon(
     so few clients that this table may decide.
 
   Raises:
-    TypeError, ValueError: an argument is of the wrong kind or out of range.
+    TypeError, ValueError: an argument is of the wrong kind or out of range, or
+      `gaussian_epsilon_fn` returns no epsilon.
   """
   noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
   num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
@@ -138,13 +140,25 @@ def distributed_dp_epsilon(
       accounting.gaussian_epsilon, separation=num_rounds**0.5 / multiplier
     )
   return accounting.total_epsilon(
-    gaussian_epsilon_fn,
+    functools.partial(_checked_epsilon, gaussian_epsilon_fn),
     delta,
     noise_multiplier=noise_multiplier,
     min_clients=min_clients,
     num_rounds=num_rounds,
     dim=rotated_dim(dim),
   )
+
+
+def _checked_epsilon(epsilon_fn: Callable[[float], float], delta: float):
+  """Returns what a user's function returns, if it can be an epsilon."""
+  epsilon = epsilon_fn(delta)
+  rule = '`gaussian_epsilon_fn` must return a number of at least 0'
+  found = f'found {epsilon!r:.40} ({type(epsilon).__name__}) at {delta:g}.'
+  if not isinstance(epsilon, numbers.Real) or isinstance(epsilon, bool):
+    raise TypeError(f'{rule}, {found}')
+  if not epsilon >= 0.0:  # NaN is not. An accountant may find infinity.
+    raise ValueError(f'{rule}, {found}')
+  return epsilon
 
 
 def rows(
