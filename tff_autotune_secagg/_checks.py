@@ -195,6 +195,12 @@ def check_addresses(name: str, value: Any) -> Sequence[str]:
 def check_folder(name: str, value: Any) -> str:
   """Returns a path as an absolute one that TensorFlow can read, or raises."""
   check_instance(name, value, (str, os.PathLike), 'a path')
+  if not os.fspath(
+    value
+  ):  # Such as that of a shell's variable without a value.
+    raise ValueError(
+      f"`{name}` must be a path, '.' for the current folder, {_found(value)}"
+    )
   if _SCHEME.match(os.fspath(value)):
     # It would become a folder of that name on this machine.
     raise ValueError(

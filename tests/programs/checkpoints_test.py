@@ -348,6 +348,14 @@ class RefusalTest(parameterized.TestCase):
     ):
       autotune.check_state(3, {})
 
+  def test_a_folder_is_no_state_manager(self):
+    with self.assertRaisesWithLiteralMatch(
+      TypeError,
+      '`state_manager` must be a tff.program.ProgramStateManager, such as'
+      " `tff.program.FileProgramStateManager(folder)`, found 'states' (str).",
+    ):
+      asyncio.run(autotune.load_latest_state('states', _aggregation()))
+
   def test_own_states_are_taken(self):
     process = _aggregation()
     autotune.check_state(process, process.initialize())

@@ -64,6 +64,29 @@ class RunProgramTest(parameterized.TestCase):
     thread.join()
     self.assertEqual(found, [2])
 
+  def test_a_thread_without_a_context_is_told_so(self):
+    raised = []
+
+    def run():
+      program = self._sum()
+      try:
+        programs.run_program(program)
+      except TypeError as error:
+        raised.append(str(error))
+      program.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    self.assertEqual(
+      raised,
+      [
+        '`tff.framework.get_context_stack().current` must be a'
+        ' `tff.framework.SyncContext`, as `set_local_context` sets one for the'
+        ' thread that calls it, found None (NoneType).'
+      ],
+    )
+
   def test_interrupt_lets_other_tasks_finish(self):
     done = []
 

@@ -298,6 +298,7 @@ class TrainInFolderTest(parameterized.TestCase):
     (dict(process=1), TypeError, '^`process` must be a `tff.learning.template'),
     (dict(client_data=[1]), TypeError, '^`client_data` must be a function, f'),
     (dict(folder=1), TypeError, '^`folder` must be a path, found 1'),
+    (dict(folder=''), ValueError, "^`folder` must be a path, '.' for the curr"),
     (
       dict(num_rounds=0),
       ValueError,

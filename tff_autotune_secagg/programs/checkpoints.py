@@ -63,8 +63,16 @@ async def load_latest_state(
     The state and its version; the initial state and 0 if none was saved.
 
   Raises:
+    TypeError: an argument is of the wrong kind.
     ValueError: as `check_state`; or states were saved, but none can be read.
   """
+  _checks.check_instance(
+    'state_manager',
+    state_manager,
+    tff.program.ProgramStateManager,
+    'a tff.program.ProgramStateManager, such as'
+    ' `tff.program.FileProgramStateManager(folder)`',
+  )
   initial = _initial_state(process)
   load = functools.partial(state_manager.load, structure=initial)
   state, version = await newest_whole(state_manager, load)

@@ -70,15 +70,28 @@ def run_program(program: Coroutine[Any, Any, _Result]) -> _Result:
   """
   _checks.check_instance('program', program, Coroutine, 'a coroutine')
   stack = tff.framework.get_context_stack()
-  _checks.check_instance(
-    'tff.framework.get_context_stack().current',
-    stack.current,
-    tff.framework.SyncContext,
-    'a `tff.framework.SyncContext`, as `set_local_context` sets one',
-  )
-  context = tff.program.NativeFederatedContext(_AsyncContext(stack.current))
+  context = tff.program.NativeFederatedContext(_AsyncContext(sync_context()))
   with stack.install(context), event_loop.signals_given_back():
     return event_loop.run(_supervise(program))
+
+
+def sync_context() -> tff.framework.SyncContext:
+  """Returns the context that computes for the calling thread.
+
+  Raises:
+    TypeError: there is none, as in a new thread, or it is of another kind.
+  """
+  context = tff.framework.get_context_stack().current
+  # TFF gives a thread without a context this one, whose class is private, and
+  # which fails in words that are not meant for users.
+  is_none = type(context).__name__ == 'RuntimeErrorContext'
+  return _checks.check_instance(
+    'tff.framework.get_context_stack().current',
+    None if is_none else context,
+    tff.framework.SyncContext,
+    'a `tff.framework.SyncContext`, as `set_local_context` sets one for the'
+    ' thread that calls it',
+  )
 
 
 async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:

@@ -51,7 +51,8 @@ def train_in_folder(
       are written. If it raises an error, they are not.
 
   Raises:
-    TypeError: an argument is of the wrong kind, or what `client_data` returns.
+    TypeError: an argument is of the wrong kind, or what `client_data` returns;
+      or the calling thread has no context.
     ValueError: `num_rounds` is not positive; TensorFlow cannot read from a
       folder of this name; or the states in `folder` are of another model,
       aggregator or modulus, or none of them can be read.
@@ -71,6 +72,7 @@ def train_in_folder(
   for name, value in (('on_ready', on_ready), ('on_round', on_round)):
     _checks.check_instance(name, value, Callable, 'a function')
   folder = _checks.check_folder('folder', folder)
+  running.sync_context()  # Raises before anything is written.
   source = cohort_source.CohortSource(
     client_data, process.next.type_signature.parameter[1]
   )
