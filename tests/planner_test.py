@@ -125,6 +125,20 @@ class BinaryTest(absltest.TestCase):
     self.assertIsNotNone(found, text)
     self.assertEqual(int(found[1]), planner.smallest_modulus(1000))
 
+  def test_numbers_out_of_range_are_refused_before_the_table(self):
+    for given, message in (
+      (
+        '--targets=0.1,2',
+        '`targets` must be a finite number above 0',
+      ),
+      ('--targets=nan', '`targets` must be a finite number above 0'),
+      ('--modulus=1', '`modulus` must be an int of at least 2 and at most'),
+    ):
+      with self.subTest(given):
+        output = binary_runner.run_as_main(_PLANNER, given)
+        self.assertStartsWith(output.stderr, message)
+        self.assertEqual((output.status, output.stdout), (1, ''))
+
   def test_flags_that_a_plan_does_not_read_are_refused(self):
     private = ('--noise_multiplier=1', '--num_values=10', '--num_clients=10')
     for given, found in (

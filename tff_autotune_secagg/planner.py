@@ -248,7 +248,13 @@ def _print(values):
   rounding = (
     modes.Rounding.DITHER if values.dither else modes.Rounding.STOCHASTIC
   )
-  targets = _numbers('targets', values.targets)
+  # All that cannot work is said before the table.
+  targets = [
+    _checks.check_float('targets', target, above=0, below=1)
+    for target in _numbers('targets', values.targets)
+  ]
+  if values.modulus is not None:
+    _checks.check_modulus(values.modulus)
   print(f'{values.num_values:,d} values, {num_clients:,d} clients')
   print(format_table(rows(values.num_values, num_clients, targets, rounding)))
   print(
