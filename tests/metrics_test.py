@@ -111,7 +111,9 @@ class MeasurementsTest(parameterized.TestCase):
 
   def test_rejects_what_is_no_mapping(self):
     with self.assertRaisesWithLiteralMatch(
-      TypeError, '`metrics` must be a mapping, found 3 (int).'
+      TypeError,
+      '`metrics` must be a mapping, `output.metrics` of a learning process or'
+      ' `output.measurements` of an aggregation process, found 3 (int).',
     ):
       metrics.round_measurements(3)
 

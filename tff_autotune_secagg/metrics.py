@@ -37,7 +37,11 @@ def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
     ValueError: no aggregator of this package measured something in it.
   """
   _checks.check_instance(
-    'metrics', metrics, collections.abc.Mapping, 'a mapping'
+    'metrics',
+    metrics,
+    collections.abc.Mapping,
+    'a mapping, `output.metrics` of a learning process or `output.measurements`'
+    ' of an aggregation process',
   )
   found = collections.OrderedDict()
   level = [metrics.get('aggregator', metrics)]

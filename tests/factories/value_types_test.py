@@ -80,6 +80,23 @@ class ValueTypesTest(absltest.TestCase):
         tff.TensorType(factory_conformance.BFLOAT16, [7]),
       )
 
+  def test_a_type_of_tensorflow_or_numpy_is_told_from_one_of_tff(self):
+    for given, found in (
+      (
+        tf.TensorSpec([3]),
+        'TensorSpec(shape=(3,), dtype=tf.float32, name=None)',
+      ),
+      (np.float32, "<class 'numpy.float32'>"),
+      (None, 'None'),
+    ):
+      with self.assertRaisesWithLiteralMatch(
+        TypeError,
+        '`value_type` must be a type of TFF, as'
+        ' `tff.TensorType(np.float32, [3])` or `tff.to_type` makes one, found'
+        f' {found} ({type(given).__name__}).',
+      ):
+        value_types.check_floats(given)
+
   def test_checks_accept_what_they_should(self):
     value_types.check_floats(_NESTED)
     value_types.check_integers(factory_conformance.NESTED_INTEGERS)

@@ -34,6 +34,13 @@ def _leaf_types(
 
 def _check_leaves(value_type: tff.Type, rule: str, dtypes) -> None:
   """Raises TypeError unless all leaves are tensors of `dtypes`, known shape."""
+  if not isinstance(value_type, tff.Type):
+    raise _checks.type_error(
+      'value_type',
+      'a type of TFF, as `tff.TensorType(np.float32, [3])` or `tff.to_type`'
+      ' makes one',
+      f'{value_type!r:.80} ({type(value_type).__name__})',
+    )
   if not isinstance(value_type, (tff.TensorType, tff.StructType)):
     raise _checks.leaf_error(rule, '', value_type)
   for path, leaf in _leaf_types(value_type):
