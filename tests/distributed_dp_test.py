@@ -161,7 +161,7 @@ class StateTest(parameterized.TestCase):
     ('clients', dict(min_clients=4), 'min_clients', '4', '3'),
     ('modulus', dict(modulus=512), 'modulus', '512', r'\d+'),
     ('clip', dict(l2_norm_clip=2.0), 'l2_norm_clip', '2', '1.0'),
-    ('mode', dict(l2_norm_clip=None), 'adaptive_clip', '1', '0'),
+    ('mode', dict(l2_norm_clip=None), 'l2_norm_clip', 'None', '1.0'),
   )
   def test_of_another_setting_is_refused(self, options, name, found, wanted):
     process = _public_process(l2_norm_clip=1.0)
