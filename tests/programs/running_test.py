@@ -188,6 +188,18 @@ class RunProgramTest(parameterized.TestCase):
     with self._nothing_logged(), self.assertRaisesRegex(ValueError, '^x$'):
       programs.run_program(program())
 
+  def test_an_error_is_not_logged_just_after_the_program_has_raised_it(self):
+    async def program():
+      error = ValueError('x')
+      loop = asyncio.get_running_loop()
+      # As a task does that is freed then; this is called before the waiter is.
+      failure = dict(message='', exception=error, future=loop.create_future())
+      loop.call_soon(loop.call_exception_handler, failure)
+      raise error
+
+    with self._nothing_logged(), self.assertRaisesRegex(ValueError, '^x$'):
+      programs.run_program(program())
+
   def test_an_error_that_nobody_asked_for_is_logged(self):
     async def program():
       await asyncio.wait([asyncio.ensure_future(fail())])

@@ -100,6 +100,7 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
   reasons: list[BaseException] = []
   unasked: list[dict[str, Any]] = []
   task: Optional[asyncio.Task] = None
+  is_over = False
 
   def end(reason):
     reasons.append(reason)
@@ -126,8 +127,9 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
     error = failure.get('exception')
     if 'handle' in failure and not reasons:
       end(error)
-    elif 'future' in failure and not task.done():
+    elif 'future' in failure and not is_over:
       # Nobody asks several of TFF's tasks for the error that ends the program.
+      # Some are freed when `task` is done and its error is not yet known here.
       unasked.append(failure)
     # What comes out of `run_program` is not logged as well.
     elif not (isinstance(error, asyncio.CancelledError) or error in reasons):
@@ -148,6 +150,7 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
     await asyncio.gather(*others, return_exceptions=True)
   finally:
     loop.remove_signal_handler(signal.SIGINT)
+    is_over = True
     for failure in unasked:
       on_failure(loop, failure)
   if reasons:
