@@ -49,6 +49,18 @@ class FixedBinSizeTest(parameterized.TestCase):
     ):
       tuners.FixedBinSize(bin_size=bin_size, modulus=16)
 
+  def test_a_constructor_that_forgets_the_base_class_is_told_so(self):
+    class Mine(tuners.FixedBinSize):
+      def __init__(self):
+        pass
+
+    with self.assertRaisesWithLiteralMatch(
+      AttributeError,
+      'The constructor of `Mine` must call `super().__init__(modulus=...)`,'
+      ' found no modulus.',
+    ):
+      _ = Mine().modulus
+
   def test_rejects_rounding_and_decoding(self):
     for tuner_class, arguments in (
       (tuners.FixedBinSize, dict(bin_size=1.0)),

@@ -60,7 +60,13 @@ class Tuner(abc.ABC):
   @property
   def modulus(self) -> int:
     """The modulus the sum is taken by."""
-    return self._modulus
+    try:
+      return self._modulus
+    except AttributeError:
+      raise AttributeError(
+        f'The constructor of `{type(self).__name__}` must call'
+        ' `super().__init__(modulus=...)`, found no modulus.'
+      ) from None
 
   @property
   def rounding(self) -> modes.Rounding:
