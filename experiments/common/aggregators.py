@@ -219,6 +219,11 @@ def parse(text: str) -> Scheme:
         f'Settings of the aggregator {name!r} must be among {right}; found '
         f'{item!r}.{hint}'
       )
+    if key in given:
+      raise ValueError(
+        f'Settings of the aggregator {name!r} must be given once each, found'
+        f' {key!r} again in {text!r}.'
+      )
     reader = known[key][0]
     try:
       given[key] = reader(value)

@@ -138,6 +138,12 @@ class ParseTest(parameterized.TestCase):
       "the setting 'clip_range', found 'fixed_range'. Write for instance "
       r'fixed_range:clip_range=1\.',
     ),
+    (
+      'twice',
+      'autotuned:modulus=8,modulus=16',
+      "Settings of the aggregator 'autotuned' must be given once each, found"
+      r" 'modulus' again in 'autotuned:modulus=8,modulus=16'\.",
+    ),
   )
   def test_wrong_text_says_what_is_right(self, text, message):
     with self.assertRaisesRegex(ValueError, f'^{message}$'):
