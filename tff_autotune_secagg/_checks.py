@@ -195,19 +195,23 @@ def check_addresses(name: str, value: Any) -> Sequence[str]:
 def check_folder(name: str, value: Any) -> str:
   """Returns a path as an absolute one that TensorFlow can read, or raises."""
   check_instance(name, value, (str, os.PathLike), 'a path')
-  if not os.fspath(
-    value
-  ):  # Such as that of a shell's variable without a value.
+  text = os.fspath(value)
+  if not text or '\0' in text:  # Such as a shell's variable without a value.
     raise ValueError(
       f"`{name}` must be a path, '.' for the current folder, {_found(value)}"
     )
-  if _SCHEME.match(os.fspath(value)):
+  if text.startswith('~'):
+    raise ValueError(
+      f'`{name}` must be a path that begins with no `~`, which shells know and'
+      f' Python does not, {_found(value)} Write `os.path.expanduser(...)`.'
+    )
+  if _SCHEME.match(text):
     # It would become a folder of that name on this machine.
     raise ValueError(
       f'`{name}` must be a path of this machine, which can be locked,'
       f' {_found(value)}'
     )
-  path = os.path.abspath(os.fspath(value))
+  path = os.path.abspath(text)
   if _PATTERN_CHARACTERS.intersection(path):
     # TensorFlow writes there, and then finds nothing of what it has written.
     raise ValueError(

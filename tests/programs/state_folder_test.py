@@ -141,6 +141,16 @@ class StateFolderTest(parameterized.TestCase):
       ValueError, r'^`folder` must be a path of this machine, .*gs://bucket'
     ):
       state_folder.StateFolder('gs://bucket/run', num_kept=2)
+    for folder in ('~', '~/run'):
+      with self.assertRaisesRegex(
+        ValueError, r'^`folder` must be a path that begins with no `~`, '
+      ):
+        state_folder.StateFolder(folder, num_kept=2)
+    for folder in ('', 'a\0b'):
+      with self.assertRaisesRegex(
+        ValueError, r"^`folder` must be a path, '\.' for the current folder, "
+      ):
+        state_folder.StateFolder(folder, num_kept=2)
     self.assertEmpty(os.listdir())
 
   def test_a_relative_path_is_settled_at_once(self):

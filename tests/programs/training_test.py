@@ -273,9 +273,31 @@ class TrainInFolderTest(parameterized.TestCase):
   def test_a_table_without_its_names_begins_anew(self, text):
     self.assertEqual(self._rows_after(text), 'round,loss\r\n12,0.25\r\n')
 
+  def test_rows_whose_states_are_gone_are_kept_aside(self):
+    os.makedirs(self._folder)
+    path = pathlib.Path(self._folder, 'metrics.csv')
+    for number in (1, 2):
+      path.write_text(f'round,loss\n{number},0.5\n')
+      with self.assertLogs(level='WARNING') as logged:
+        training_folder.Reports(self._folder, lambda *_: None)
+      self.assertIn('has no states', logged.output[0])
+      self.assertNotIn('0.5', path.read_text())
+      aside = pathlib.Path(f'{path}.set_aside_{number}')
+      self.assertEqual(aside.read_text(), f'round,loss\n{number},0.5\n')
+
+  def test_a_file_that_is_no_table_of_rounds_is_refused(self):
+    os.makedirs(self._folder)
+    path = pathlib.Path(self._folder, 'metrics.csv')
+    path.write_text('groceries\nmilk\n')
+    with self.assertRaisesRegex(
+      ValueError, "^`folder` must have a metrics.csv with a column 'round'"
+    ):
+      training_folder.Reports(self._folder, lambda *_: None)
+    self.assertEqual(path.read_text(), 'groceries\nmilk\n')
+
   def _rows_after(self, text):
     """The table when round 12 has been reported."""
-    os.makedirs(self._folder)
+    os.makedirs(os.path.join(self._folder, 'states', 'program_state_11'))
     path = pathlib.Path(self._folder, 'metrics.csv')
     path.write_bytes(text.encode())
     reports = training_folder.Reports(self._folder, lambda *_: None)

@@ -54,8 +54,9 @@ def train_in_folder(
     TypeError: an argument is of the wrong kind, or what `client_data` returns;
       or the calling thread has no context.
     ValueError: `num_rounds` is not positive; TensorFlow cannot read from a
-      folder of this name; or the states in `folder` are of another model,
-      aggregator or modulus, or none of them can be read.
+      folder of this name; `metrics.csv` is no table of rounds; or the states in
+      `folder` are of another model, aggregator or modulus, or none of them can
+      be read.
     OSError: `folder` cannot be written to, in any round, or another run has it.
     KeyboardInterrupt: Ctrl-C has ended it. What was being written is written.
     SystemExit: one of the functions has ended it, such as by `sys.exit`. The

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import glob
+import itertools
 import os
 import shutil
 from typing import Any, Optional
@@ -28,6 +29,7 @@ from tff_autotune_secagg.programs import event_loop
 from tff_autotune_secagg.programs import state_folder
 
 _STATES = 'states'
+_KEY = 'round'
 _STATES_KEPT = 5
 
 
@@ -88,6 +90,35 @@ def _cut_torn_row(path: str) -> None:
     logging.warning('The last row of %r was half written and is removed.', path)
 
 
+def _keep_rows_without_states(folder: str, path: str) -> None:
+  """Sets a table aside whose states are gone: a new one would replace it."""
+  states = os.path.join(glob.escape(folder), _STATES, 'program_state_*')
+  if not os.path.exists(path) or glob.glob(states):
+    return
+  names = (f'{path}.set_aside_{number}' for number in itertools.count(1))
+  name = next(name for name in names if not os.path.exists(name))
+  os.rename(path, name)
+  logging.warning(
+    '%r has no states, so that the training begins anew; the rows of the'
+    ' former one are in %r.',
+    folder,
+    name,
+  )
+
+
+def _check_table(folder: str, path: str) -> None:
+  """Raises ValueError if there is a file that is no table of rounds."""
+  if not os.path.exists(path):
+    return
+  with open(path, encoding='utf-8', errors='replace') as table:
+    names = table.readline().rstrip('\n').split(',')
+  if _KEY not in names:
+    raise ValueError(
+      f"`folder` must have a metrics.csv with a column '{_KEY}', or none:"
+      f' {folder!r} has {path!r} without one. Move it away.'
+    )
+
+
 class Reports(tff.program.ReleaseManager):
   """Hands the metrics of each round to a function and adds them to a table."""
 
@@ -105,9 +136,9 @@ class Reports(tff.program.ReleaseManager):
     path = os.path.join(folder, 'metrics.csv')
     with _as_os_error(folder):
       _cut_torn_row(path)
-      self._table = tff.program.CSVFileReleaseManager(
-        path, key_fieldname='round'
-      )
+      _check_table(folder, path)
+      _keep_rows_without_states(folder, path)
+      self._table = tff.program.CSVFileReleaseManager(path, key_fieldname=_KEY)
     self._turn: Optional[asyncio.Lock] = None
     self._has_ended = False
     self._is_written: dict[int, asyncio.Future] = {}
