@@ -139,6 +139,15 @@ class BinaryTest(absltest.TestCase):
         self.assertStartsWith(output.stderr, message)
         self.assertEqual((output.status, output.stdout), (1, ''))
 
+  def test_one_client_has_no_private_round(self):
+    output = binary_runner.run_as_main(
+      _PLANNER, '--noise_multiplier=1', '--num_values=10', '--num_clients=1'
+    )
+    self.assertStartsWith(
+      output.stderr, '`num_clients` must be an int of at least 2, found 1'
+    )
+    self.assertEqual((output.status, output.stdout), (1, ''))
+
   def test_flags_that_a_plan_does_not_read_are_refused(self):
     private = ('--noise_multiplier=1', '--num_values=10', '--num_clients=10')
     for given, found in (

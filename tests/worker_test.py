@@ -61,6 +61,10 @@ class PortTest(parameterized.TestCase):
       server.listen()
       self._assert_refused()
 
+  def test_what_is_no_flag_is_refused_in_a_line(self):
+    with self.assertRaisesRegex(SystemExit, r"^Only flags .* found \['8000'\]"):
+      worker.main(['worker', '8000'])
+
   def test_another_worker_is_refused_while_it_serves(self):
     command = simulation.worker_command(self._port)
     # A free port is served, by this very command.

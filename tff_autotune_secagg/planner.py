@@ -278,6 +278,7 @@ def _print(values):
 
 def _print_private(values):
   num_rounds = _numbers('num_rounds', values.num_rounds, int)
+  _checks.check_int('num_clients', values.num_clients, minimum=2)
   # Slow: it loads TensorFlow.
   from tff_autotune_secagg import distributed_dp_planning
 

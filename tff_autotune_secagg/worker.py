@@ -15,7 +15,6 @@ from collections.abc import Sequence
 import os
 import sys
 
-from absl import app
 from absl import flags
 
 from tff_autotune_secagg import _checks
@@ -59,7 +58,7 @@ def _load_quietly():
 def main(argv: Sequence[str]) -> None:
   """Becomes the worker that the flags describe."""
   if len(argv) > 1:
-    raise app.UsageError(f'Only flags are taken, found {argv[1:]!r}.')
+    sys.exit(f'Only flags such as --port=8000 are taken, found {argv[1:]!r}.')
   simulation, worker_process = _load_quietly()
   port = flags.FLAGS.port
   command = simulation.worker_command(

@@ -201,14 +201,15 @@ def parse(text: str) -> Scheme:
     ValueError: If a name, setting or value is wrong; the message lists the
       right ones.
   """
-  name, _, rest = text.partition(':')
+  name, colon, rest = text.partition(':')
   if name not in _ENTRIES:
     raise ValueError(
       f'`aggregator` must be one of {", ".join(NAMES)}, found {name!r}.'
     )
   known = _ENTRIES[name].settings
   given = {}
-  for item in filter(None, rest.split(',')):
+  # An empty setting is refused, too: rows are named by the text.
+  for item in rest.split(',') if colon else ():
     key, equals, value = item.partition('=')
     if key not in known or not equals:
       right = ', '.join(f'{k}=...' for k in known) or 'none'

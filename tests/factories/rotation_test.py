@@ -128,7 +128,7 @@ class RotationExecutionTest(absltest.TestCase):
     with self.assertRaisesWithLiteralMatch(
       ValueError,
       'The state was written with `dim` 74, but this HadamardRotationFactory'
-      ' has `dim` 75: start from `initialize()` or use the settings of the'
+      ' has `dim` 75: start from `initialize()` or use the model of the'
       ' checkpoint.',
     ):
       self._process.next(state, [self._value])

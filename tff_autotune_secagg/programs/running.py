@@ -146,8 +146,7 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
     result = await task
   except (Exception, asyncio.CancelledError) as error:
     reasons.append(error)  # The first counts: a cancelled task has one already.
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)
+    await _others_finish()
   finally:
     loop.remove_signal_handler(signal.SIGINT)
     is_over = True
@@ -156,3 +155,9 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
   if reasons:
     raise reasons[0]
   return result
+
+
+async def _others_finish() -> None:
+  """Waits for the end of all other tasks of the loop, however they end."""
+  others = asyncio.all_tasks() - {asyncio.current_task()}
+  await asyncio.gather(*others, return_exceptions=True)

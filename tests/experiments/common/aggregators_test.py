@@ -139,6 +139,12 @@ class ParseTest(parameterized.TestCase):
       r'fixed_range:clip_range=1\.',
     ),
     (
+      'empty',
+      'plain_mean:',
+      "Settings of the aggregator 'plain_mean' must be among none; found ''"
+      r'\.',
+    ),
+    (
       'twice',
       'autotuned:modulus=8,modulus=16',
       "Settings of the aggregator 'autotuned' must be given once each, found"

@@ -43,6 +43,17 @@ class BinSizesTest(absltest.TestCase):
       self.assertEqual(level.shape, [stripes.NUM_STRIPES])
       self.assertFalse(stripes.is_ladder(level))
 
+  def test_what_is_no_scalar_of_its_kind_is_refused(self):
+    with self.assertRaisesRegex(
+      TypeError, r'^`bin_size` must be a scalar, found a tensor of shape \(2,\)'
+    ):
+      stripes.level([1.0, 2.0])
+    for rung in (0.5, [1, 2]):
+      with self.assertRaisesRegex(
+        TypeError, '^`rung` must be an int32 scalar, found '
+      ):
+        stripes.ladder(rung)
+
   def test_ladder_covers_thirteen_decades_by_factors_of_eight(self):
     ladder = stripes.ladder(tf.constant(0)).numpy()
     self.assertEqual(ladder.dtype, np.float32)

@@ -14,6 +14,8 @@ from typing import Tuple
 import numpy as np
 import tensorflow as tf
 
+from tff_autotune_secagg import _checks
+
 # Sixteen stripes of ratio 8 cover 13 decades.
 NUM_STRIPES = 16
 
@@ -32,7 +34,19 @@ _ROWS_AT_ONCE = 64
 
 
 def level(bin_size: tf.Tensor) -> tf.Tensor:
-  """Returns the bin sizes of an ordinary round, [NUM_STRIPES]."""
+  """Returns the bin sizes of an ordinary round, [NUM_STRIPES].
+
+  Args:
+    bin_size: scalar.
+
+  Raises:
+    TypeError: it is not one number.
+  """
+  bin_size = tf.convert_to_tensor(bin_size)
+  if bin_size.shape.rank != 0:
+    raise _checks.type_error(
+      'bin_size', 'a scalar', f'a tensor of shape {bin_size.shape}'
+    )
   return tf.fill([NUM_STRIPES], bin_size)
 
 
@@ -41,7 +55,15 @@ def ladder(rung: tf.Tensor) -> tf.Tensor:
 
   Args:
     rung: int32 scalar, how many steps of eight up; see `LOWEST_RUNG`.
+
+  Raises:
+    TypeError: it is no int32.
   """
+  rung = tf.convert_to_tensor(rung)
+  if rung.dtype != tf.int32 or rung.shape.rank != 0:
+    raise _checks.type_error(
+      'rung', 'an int32 scalar', f'{rung.dtype.name} of shape {rung.shape}'
+    )
   exponent = tf.cast(rung + tf.range(NUM_STRIPES), tf.float64)
   ratio = tf.constant(_LADDER_RATIO, tf.float64)
   return tf.cast(_LADDER_BASE * tf.pow(ratio, exponent), tf.float32)
