@@ -63,6 +63,7 @@ _MODULES = {
   'distributed_dp_event': 'distributed_dp_planning',
   'learned_size': 'warm_start',
   'load_latest_state': 'programs.checkpoints',
+  'low_bit_model_distributor': 'model_distributor',
   'optimal_wrap_probability': 'modulus_planning',
   'plan_distributed_dp_modulus': 'distributed_dp_planning',
   'plan_modulus': 'modulus_planning',

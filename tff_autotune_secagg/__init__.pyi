@@ -46,6 +46,9 @@ from tff_autotune_secagg.factories.rotation import (
   HadamardRotationFactory as HadamardRotationFactory,
 )
 from tff_autotune_secagg.metrics import round_measurements as round_measurements
+from tff_autotune_secagg.model_distributor import (
+  low_bit_model_distributor as low_bit_model_distributor,
+)
 from tff_autotune_secagg.modulus_planning import (
   optimal_wrap_probability as optimal_wrap_probability,
 )

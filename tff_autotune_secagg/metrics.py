@@ -26,7 +26,8 @@ def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
   Returns:
     Values by name, on one level: the measurements of `QuantizeModFactory` or of
     `distributed_dp_aggregator`, and of everything around it, such as the
-    `weight_sum` of a mean or the clients that TFF's zeroing counts. If two have
+    `weight_sum` of a mean or the clients that TFF's zeroing counts; of a
+    learning process also those of `low_bit_model_distributor`. If two have
     the same name, the outer one is returned. A client that a mean rejects is a
     client of zeros to the sum inside, so only the mean's `rejected_clients`
     counts it. `bin_size`, `sum_stddev` and `size_forecast` of a weighted mean
@@ -44,7 +45,7 @@ def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:
     ' of an aggregation process',
   )
   found = collections.OrderedDict()
-  level = [metrics.get('aggregator', metrics)]
+  level = [metrics.get('aggregator', metrics), metrics.get('distributor', ())]
   while level:
     nodes = [
       node for node in level if isinstance(node, collections.abc.Mapping)

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 ROTATION_STREAM = 0
 DITHER_STREAM = 1
+DOWNLOAD_STREAM = 2
 
 
 def private_seed() -> tf.Tensor:

@@ -150,9 +150,10 @@ def _stage_matrices(order: int, dtype: tf.DType, transpose: bool):
   scales[-1] = 1.0 / (np.sqrt(order) * np.prod(scales[:-1]))
   matrices = []
   for size, scale in zip(sizes, scales):
-    matrix = hadamard_matrix(size).astype(dtype.as_numpy_dtype)
-    matrix *= dtype.as_numpy_dtype(scale)
-    matrices.append(tf.constant(matrix.T if transpose else matrix))
+    signs = hadamard_matrix(size)
+    # A byte an entry: clients get the graph with each model.
+    signs = tf.constant(signs.T if transpose else signs, tf.int8)
+    matrices.append(tf.cast(signs, dtype) * dtype.as_numpy_dtype(scale))
   return sizes, matrices
 
 
