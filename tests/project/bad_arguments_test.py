@@ -262,6 +262,7 @@ _ELSEWHERE = {
   'check_state',
   'learned_size',
   'load_latest_state',
+  'low_bit_model_distributor',
   'programs',
   'round_measurements',
   'simulation',

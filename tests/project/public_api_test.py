@@ -38,6 +38,7 @@ _NAMES = [
   'distributed_dp_event',
   'learned_size',
   'load_latest_state',
+  'low_bit_model_distributor',
   'optimal_wrap_probability',
   'plan_distributed_dp_modulus',
   'plan_modulus',

@@ -1,8 +1,8 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""A model in a few bits a parameter, on its way from the server to clients.
+"""A model in a few bits a parameter, on its way from the server to clients.
 
-Each coded tensor is divided by its root mean square :math:`r_i`, all of them
+Each coded tensor is divided by its root mean square r_i, all of them
 together are rotated, and each rotated coordinate z goes to the nearest of
 2^bits levels q that are made for a normal coordinate. A client multiplies the
 levels by s = <z, z> / <z, q>, rotates back and multiplies tensor i by r_i. With
