@@ -177,18 +177,31 @@ class AloneTest(absltest.TestCase):
     floats = sum(leaf.nbytes for leaf in value_types.flatten(model))
     self.assertLess(measured, floats / 2)
     # Whatever else FedAvg sends goes down with both.
-    saved = _broadcast_bytes(_plain_training()) - _broadcast_bytes(_training())
+    plain, ours = _form(_plain_training()), _form(_training())
+    saved = _broadcast_bytes(plain) - _broadcast_bytes(ours)
     self.assertEqual(saved, floats - measured)
+    # What decodes it is sent along once.
+    grown = _bytes_of(ours.work) - _bytes_of(plain.work)
+    self.assertBetween(grown, 1_000, 20_000)
 
 
-def _broadcast_bytes(process):
-  """Bytes of what `prepare` of the process's MapReduceForm sends down."""
-  form = tff.backends.mapreduce.get_map_reduce_form_for_computation(
+def _form(process):
+  return tff.backends.mapreduce.get_map_reduce_form_for_computation(
     process.next
   )
+
+
+def _broadcast_bytes(form):
+  """Bytes of what `prepare` sends down."""
   return sum(
     np.dtype(leaf.dtype).itemsize * int(np.prod(leaf.shape))
     for leaf in tff.structure.flatten(form.prepare.type_signature.result)
+  )
+
+
+def _bytes_of(computation):
+  return len(
+    tff.framework.serialize_computation(computation).SerializeToString()
   )
 
 

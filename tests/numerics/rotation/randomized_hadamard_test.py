@@ -109,6 +109,18 @@ class RotationTest(tf.test.TestCase, parameterized.TestCase):
       other, randomized_hadamard.rotate(x, _SEED), atol=1e-2
     )
 
+  def test_streams_rotate_as_the_seed_that_they_are_of(self):
+    x = np.random.default_rng(3).normal(size=1000).astype(np.float32)
+    streams = randomized_hadamard.sign_streams(_SEED, 2)
+    rotated = randomized_hadamard.rotate_by(x, streams)
+    self.assertAllEqual(rotated, randomized_hadamard.rotate(x, _SEED, 2))
+    back = randomized_hadamard.inverse_rotate_by(rotated, streams, 1000)
+    self.assertAllEqual(
+      back, randomized_hadamard.inverse_rotate(rotated, _SEED, 1000, 2)
+    )
+    other = randomized_hadamard.rotate_by(x, streams[::-1])
+    self.assertNotAllClose(other, rotated, atol=1e-2)
+
   def test_repeats_use_different_signs(self):
     ones = np.ones(64, np.float32)
     once = randomized_hadamard.rotate(ones, _SEED)

@@ -31,7 +31,8 @@ _NUM_ROTATIONS = 2
 
 _FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
 _BYTES_OF_A_SCALE = 8
-_BYTES_OF_A_SEED = 16
+_WORDS_OF_A_STREAM = 1, 2  # Key and counter.
+_BYTES_OF_THE_STREAMS = _NUM_ROTATIONS * 8 * sum(_WORDS_OF_A_STREAM)
 
 
 def predicted_nmse(bits: int, dim: int) -> float:
@@ -84,7 +85,7 @@ class LowBitLeaves:
       self.bytes_per_client += (
         hadamard.padded_dim(self.dim) * bits // 8
         + _BYTES_OF_A_SCALE * len(self._coded)
-        + _BYTES_OF_A_SEED
+        + _BYTES_OF_THE_STREAMS
       )
 
   def encode(
@@ -94,14 +95,14 @@ class LowBitLeaves:
 
     Args:
       leaves: of the specs.
-      seed: int64 [2], of the round. It is part of the message.
+      seed: int64 [2], of the round.
 
     Returns:
       The message: `exact`, a tuple of the leaves that are not coded, and where
       there are others `codes` (uint8), `scales` (float64, for each coded
-      tensor) and `seed`. And the squared error of all coded tensors over
-      their squared norm, float32 scalar: 0 for zeros, NaN for a model that is
-      not finite.
+      tensor) and `streams` (uint64, of the signs of the rotations). And the
+      squared error of all coded tensors over their squared norm, float32
+      scalar: 0 for zeros, NaN for a model that is not finite.
     """
     message = collections.OrderedDict(
       exact=tuple(leaves[index] for index in self._exact)
@@ -117,14 +118,15 @@ class LowBitLeaves:
     # not take for a model.
     divisors = tf.unstack(tf.where(sizes > 0.0, sizes, 1.0 + 0.0 * sizes))
     units = [tf.cast(x / r, tf.float32) for x, r in zip(flat, divisors)]
-    rotated = randomized_hadamard.rotate(
-      tf.concat(units, axis=0), seed, _NUM_ROTATIONS
-    )
+    streams = randomized_hadamard.sign_streams(seed, _NUM_ROTATIONS)
+    rotated = randomized_hadamard.rotate_by(tf.concat(units, axis=0), streams)
     codes, factor = self._code(rotated)
     message.update(
-      codes=packing.pack(codes, self._bits), scales=sizes * factor, seed=seed
+      codes=packing.pack(codes, self._bits),
+      scales=sizes * factor,
+      streams=tf.concat(tf.nest.flatten(streams), axis=0),
     )
-    decoded = self._decode_units(codes, seed)
+    decoded = self._decode_units(codes, streams)
     errors = tf.stack(
       [
         tf.reduce_sum(tf.square(factor * tf.cast(back, tf.float64) - x / r))
@@ -150,13 +152,11 @@ class LowBitLeaves:
     # Of zeros alone 0; NaN stays NaN.
     return codes, tf.math.divide_no_nan(energy, tf.reduce_sum(z * levels))
 
-  def _decode_units(self, codes, seed):
+  def _decode_units(self, codes, streams):
     """Returns the tensors that the levels stand for, but for their scales."""
     levels = normal_levels.best_levels(self._bits).levels
     rotated = tf.gather(tf.constant(levels, tf.float32), codes)
-    units = randomized_hadamard.inverse_rotate(
-      rotated, seed, self.dim, _NUM_ROTATIONS
-    )
+    units = randomized_hadamard.inverse_rotate_by(rotated, streams, self.dim)
     return tf.split(units, self._sizes)
 
   def decode(self, message: collections.OrderedDict) -> List[Any]:
@@ -173,7 +173,11 @@ class LowBitLeaves:
     if self._coded:
       codes = packing.unpack(message['codes'], self._bits)
       scales = tf.unstack(message['scales'])
-      units = self._decode_units(codes, message['seed'])
+      parts = iter(
+        tf.split(message['streams'], _NUM_ROTATIONS * _WORDS_OF_A_STREAM)
+      )
+      streams = list(map(randomized_hadamard.SignStream, parts, parts))
+      units = self._decode_units(codes, streams)
       for index, unit, scale in zip(self._coded, units, scales):
         spec = self._specs[index]
         values = tf.cast(unit, tf.float64) * scale

@@ -7,11 +7,28 @@ and a Hadamard matrix over sqrt(D) is applied: the rotation R = HD of Bonawitz
 et al. (2019, arXiv:1912.00131), section 3.
 """
 
+import functools
+from typing import List, NamedTuple, Sequence
+
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics.rotation import hadamard
 
 _BITS_PER_WORD = 32
+
+# Of `tf.random.Algorithm`.
+_PHILOX = 1
+
+
+class SignStream(NamedTuple):
+  """Where random signs come from: two tensors, uint64, of Philox.
+
+  A seed says the same in fewer bytes, but to make this of a seed takes fifty
+  operations in a graph. Where graphs travel, this travels with them.
+  """
+
+  key: tf.Tensor
+  counter: tf.Tensor
 
 
 def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
@@ -25,14 +42,19 @@ def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
     int32 tensor [dim], each 0 (plus) or -2**31, the sign bit of float32
     (minus), each with probability exactly 1/2. The same on every device.
   """
-  num_words = -(-dim // _BITS_PER_WORD)
+  shape = [1, -(-dim // _BITS_PER_WORD)]
   words = tf.random.stateless_uniform(
-    [1, num_words], seed, None, None, tf.int32, alg='philox'
+    shape, seed, None, None, tf.int32, alg='philox'
   )
+  return _sign_bits(words, dim)
+
+
+def _sign_bits(words, dim):
+  """Returns one sign from each bit of int32 words [1, words]."""
   shifts = tf.range(_BITS_PER_WORD, dtype=tf.int32)[:, tf.newaxis]
   bits = tf.bitwise.left_shift(words, shifts)
   bits = tf.bitwise.bitwise_and(bits, tf.int32.min)
-  bits = tf.reshape(bits, [num_words * _BITS_PER_WORD])
+  bits = tf.reshape(bits, [words.shape[1] * _BITS_PER_WORD])
   return bits if dim % _BITS_PER_WORD == 0 else bits[:dim]
 
 
@@ -52,7 +74,11 @@ def flip_signs(x: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     TypeError, ValueError: another dtype; D not known.
   """
   x = hadamard.check_tensor(x)
-  bits = random_sign_bits(x.shape[0], seed)
+  return _flip(x, random_sign_bits(x.shape[0], seed))
+
+
+def _flip(x, bits):
+  """Multiplies by the signs that the bits are."""
   if x.dtype == tf.float32:
     flipped = tf.bitwise.bitwise_xor(tf.bitcast(x, tf.int32), bits)
     return tf.bitcast(flipped, tf.float32)
@@ -80,6 +106,16 @@ def rotate(x: tf.Tensor, seed: tf.Tensor, num_rotations: int = 1) -> tf.Tensor:
   Raises:
     TypeError, ValueError: another dtype; d not known.
   """
+  return _rotate(x, _flips(seed, num_rotations))
+
+
+def rotate_by(x: tf.Tensor, streams: Sequence[SignStream]) -> tf.Tensor:
+  """As `rotate`, with a rotation for each of the streams."""
+  return _rotate(x, _flips_by(streams))
+
+
+def _rotate(x, flips):
+  """Pads and rotates, once for each way of flipping signs."""
   x = hadamard.check_tensor(x)
   dim = x.shape[0]
   y = (
@@ -87,8 +123,8 @@ def rotate(x: tf.Tensor, seed: tf.Tensor, num_rotations: int = 1) -> tf.Tensor:
     if hadamard.padded_dim(dim) > dim
     else x
   )
-  for number in range(num_rotations):
-    y = hadamard.transform(flip_signs(y, _rotation_seed(seed, number)))
+  for flip in flips:
+    y = hadamard.transform(flip(y))
   return y
 
 
@@ -109,15 +145,68 @@ def inverse_rotate(
   Raises:
     TypeError, ValueError: another dtype; another size.
   """
+  return _inverse_rotate(y, dim, _flips(seed, num_rotations))
+
+
+def inverse_rotate_by(
+  y: tf.Tensor, streams: Sequence[SignStream], dim: int
+) -> tf.Tensor:
+  """Inverse of `rotate_by`, as `inverse_rotate` is of `rotate`."""
+  return _inverse_rotate(y, dim, _flips_by(streams))
+
+
+def _inverse_rotate(y, dim, flips):
+  """Rotates back, the last way of flipping signs first."""
   y = hadamard.check_tensor(y)
   if y.shape[0] != hadamard.padded_dim(dim):
     raise ValueError(
       f'`y` must have `padded_dim({dim})` = {hadamard.padded_dim(dim)}'
       f' entries, found {y.shape[0]}.'
     )
-  for number in reversed(range(num_rotations)):
-    y = flip_signs(hadamard.inverse_transform(y), _rotation_seed(seed, number))
+  for flip in reversed(flips):
+    y = flip(hadamard.inverse_transform(y))
   return y if y.shape[0] == dim else y[:dim]
+
+
+def sign_streams(seed: tf.Tensor, num_rotations: int) -> List[SignStream]:
+  """Returns the streams of the signs that `rotate` has with a seed.
+
+  Args:
+    seed: int32 or int64 tensor [2].
+    num_rotations: Python int.
+  """
+  return [
+    SignStream(
+      *tf.raw_ops.StatelessRandomGetKeyCounter(
+        seed=_rotation_seed(seed, number)
+      )
+    )
+    for number in range(num_rotations)
+  ]
+
+
+def _flips(seed, num_rotations):
+  """Returns the flips of signs before each rotation, by a seed."""
+  return [
+    functools.partial(flip_signs, seed=_rotation_seed(seed, number))
+    for number in range(num_rotations)
+  ]
+
+
+def _flips_by(streams):
+  """Returns the flips of signs before each rotation, by streams."""
+  return [functools.partial(_flip_by, stream=stream) for stream in streams]
+
+
+def _flip_by(x, stream):
+  words = tf.raw_ops.StatelessRandomUniformFullIntV2(
+    shape=[1, -(-x.shape[0] // _BITS_PER_WORD)],
+    key=stream.key,
+    counter=stream.counter,
+    alg=_PHILOX,
+    dtype=tf.int32,
+  )
+  return _flip(x, _sign_bits(words, x.shape[0]))
 
 
 def _rotation_seed(seed: tf.Tensor, number: int) -> tf.Tensor:
