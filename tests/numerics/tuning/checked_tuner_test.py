@@ -56,6 +56,23 @@ class CheckedTunerTest(parameterized.TestCase):
     self.assertIs(checked.calibrates, False)
     self.assertEqual(checked.modulus, 16)
 
+  def test_a_decision_in_python_is_refused(self):
+    class Deciding(Mine):
+      def bin_sizes(self, state):
+        return stripes.level(state['b'] if state['a'] > 0 else 1.0)
+
+    checked = checked_tuner.CheckedTuner(Deciding())
+    state = checked.initial_state()
+    checked.bin_sizes(state)  # Known values can be decided by.
+    with tf.Graph().as_default():
+      state = tf.nest.map_structure(
+        lambda x: tf.compat.v1.placeholder(x.dtype, x.shape), state
+      )
+      with self.assertRaisesRegex(
+        TypeError, '^`Deciding.bin_sizes` must decide by `tf.where`'
+      ):
+        checked.bin_sizes(state)
+
   def test_what_can_only_mean_one_thing_is_taken(self):
     for bins in ([0.5] * 16, np.full(16, 0.5), tf.fill([16], np.float64(0.5))):
       found = _checked(bin_sizes=bins).bin_sizes({})

@@ -75,7 +75,7 @@ class CheckedTuner(tuners.Tuner):
 
   def initial_state(self) -> Any:
     """Returns the state before the first round, all of it tensors."""
-    state = self._tuner.initial_state()
+    state = self._ask('initial_state')
     leaves = [
       self._tensor('initial_state', 'tensors', leaf)
       for leaf in tf.nest.flatten(state)
@@ -85,13 +85,13 @@ class CheckedTuner(tuners.Tuner):
   def bin_sizes(self, state: collections.OrderedDict) -> tf.Tensor:
     """Returns the bin sizes of the coming round, float32 [NUM_STRIPES]."""
     return self._floats(
-      'bin_sizes', self._tuner.bin_sizes(state), [stripes.NUM_STRIPES]
+      'bin_sizes', self._ask('bin_sizes', state), [stripes.NUM_STRIPES]
     )
 
   def reported_bin_size(self, state: collections.OrderedDict) -> tf.Tensor:
     """Returns the bin size that a calibration names, float32."""
     return self._floats(
-      'reported_bin_size', self._tuner.reported_bin_size(state), []
+      'reported_bin_size', self._ask('reported_bin_size', state), []
     )
 
   def next_state(
@@ -101,7 +101,7 @@ class CheckedTuner(tuners.Tuner):
     num_clients: tf.Tensor,
   ) -> collections.OrderedDict:
     """Returns the state after a round, in the containers of the one before."""
-    found = self._tuner.next_state(state, fitted, num_clients)
+    found = self._ask('next_state', state, fitted, num_clients)
     rule = 'the fields and dtypes of the state that it is given'
     try:
       tf.nest.assert_same_structure(state, found)
@@ -125,7 +125,7 @@ class CheckedTuner(tuners.Tuner):
     self, state: collections.OrderedDict
   ) -> Tuple[tf.Tensor, tf.Tensor]:
     """Returns what the tuner believed of the round, two float32."""
-    found = self._tuner.size_forecast(state)
+    found = self._ask('size_forecast', state)
     if not isinstance(found, (list, tuple)) or len(found) != 2:
       raise self._error('size_forecast', 'two float32 scalars', _told(found))
     size, uncertainty = (
@@ -136,11 +136,21 @@ class CheckedTuner(tuners.Tuner):
   def modulus_is_too_small(self, num_clients: tf.Tensor) -> tf.Tensor:
     """Tells whether no bin size serves this many clients well, scalar bool."""
     rule = 'a scalar bool'
-    found = self._tuner.modulus_is_too_small(num_clients)
+    found = self._ask('modulus_is_too_small', num_clients)
     found = self._tensor('modulus_is_too_small', rule, found)
     if found.dtype != tf.bool or found.shape != []:
       raise self._error('modulus_is_too_small', rule, _told(found))
     return found
+
+  def _ask(self, method, *arguments):
+    """Returns the tuner's answer."""
+    try:
+      return getattr(self._tuner, method)(*arguments)
+    except tf.errors.OperatorNotAllowedInGraphError:
+      raise TypeError(
+        f'`{self._name}.{method}` must decide by `tf.where` and'
+        ' `tf.logical_and`, found a Python `if`, `and` or the like on a tensor.'
+      ) from None
 
   def _floats(self, method, found, shape):
     """Returns floats as float32, once they have the right shape."""
