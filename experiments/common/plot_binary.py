@@ -39,7 +39,11 @@ def main_of(
       read = [] if columns is None else [flag_groups.read_rows(columns, kind)]
       from experiments.common import plot_style
 
-      print(plot_style.save(draw(*read, FLAGS.title), FLAGS.output))
+      figure = draw(*read, FLAGS.title)
+      try:
+        print(plot_style.save(figure, FLAGS.output))
+      except ValueError as error:  # Matplotlib names what it can write.
+        raise ValueError(f'--output: {error}') from error
 
   return main
 

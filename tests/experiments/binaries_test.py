@@ -390,7 +390,7 @@ class CommandLineTest(absltest.TestCase):
       (
         'error_table.plot',
         [f'--results={error_table}', '--output={}/a.nonsense'],
-        "Format 'nonsense' is not supported",
+        "--output: Format 'nonsense' is not supported",
       ),
       (
         'error_table.plot',
