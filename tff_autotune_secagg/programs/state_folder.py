@@ -19,6 +19,19 @@ from tff_autotune_secagg.programs import checkpoints
 _PREFIX = 'program_state_'
 
 
+def set_aside(path: str, mark: str) -> str:
+  """Renames what is in the way of something new, and returns its new path.
+
+  Args:
+    path: of a file or a folder.
+    mark: what the new name ends in, before a number that makes it new.
+  """
+  names = (f'{path}.{mark}_{number}' for number in itertools.count(1))
+  name = next(name for name in names if not os.path.exists(name))
+  os.rename(path, name)
+  return name
+
+
 class StateFolder(tff.program.FileProgramStateManager):
   """Keeps the newest states, and loads the newest that is whole.
 
@@ -96,9 +109,5 @@ class StateFolder(tff.program.FileProgramStateManager):
     """
     for old in await self.get_versions() or []:
       if old >= version:
-        self._set_aside(self._path(old))
+        set_aside(self._path(old), 'unreadable')
     await super().save(program_state, version)
-
-  def _set_aside(self, path: str) -> None:
-    names = (f'{path}.unreadable_{number}' for number in itertools.count(1))
-    os.rename(path, next(n for n in names if not os.path.exists(n)))

@@ -14,7 +14,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import glob
-import itertools
 import os
 import shutil
 from typing import Any, Optional
@@ -95,9 +94,7 @@ def _keep_rows_without_states(folder: str, path: str) -> None:
   states = os.path.join(glob.escape(folder), _STATES, 'program_state_*')
   if not os.path.exists(path) or glob.glob(states):
     return
-  names = (f'{path}.set_aside_{number}' for number in itertools.count(1))
-  name = next(name for name in names if not os.path.exists(name))
-  os.rename(path, name)
+  name = state_folder.set_aside(path, 'set_aside')
   logging.warning(
     '%r has no states, so that the training begins anew; the rows of the'
     ' former one are in %r.',
