@@ -8,9 +8,10 @@ from experiments.training import settings
 
 # Dither draws nothing but from the stored seed: rows repeat bit for bit.
 CONFIG = settings.Config(
-  dataset='digits',
+  dataset='fashion_mnist',
   model='logistic',
   aggregator='autotuned:modulus=256,rounding=dither,zeroing=false,clipping=false',
+  model_download_bits=8,
   smoke=True,
   **{**settings.SMOKE, 'num_rounds': 7, 'eval_every': 2},
 )

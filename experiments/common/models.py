@@ -70,6 +70,21 @@ def _digits_cnn(build, num_classes, width):
   ]
 
 
+def _deep_cnn(build, num_classes, width):
+  """Seven convolutions and a linear layer, and nothing that normalizes.
+
+  Errors of a layer's weights are passed on through all that follow.
+  """
+  filters = _filters(32, width)
+  return [
+    *(build.conv(filters, 3) for _ in range(4)),
+    build.conv(filters, 3, strides=2),
+    *(build.conv(filters, 3) for _ in range(2)),
+    build.layers.Flatten(),
+    build.dense(num_classes),
+  ]
+
+
 def _all_cnn_c(build, num_classes, width):
   """All-CNN-C of Springenberg et al. (2015), arXiv:1412.6806, table 1.
 
@@ -96,6 +111,7 @@ _MODELS: Dict[str, Callable] = {
   'logistic': _logistic,
   'digits_cnn': _digits_cnn,
   'small_cnn': _small_cnn,
+  'deep_cnn': _deep_cnn,
   'all_cnn_c': _all_cnn_c,
 }
 NAMES = tuple(_MODELS)

@@ -12,6 +12,8 @@ from typing import Any, Dict, Iterable, List, Tuple
 
 from matplotlib import colors
 
+from experiments.common import arms
+
 # This package, and what it is compared with: colour and marker.
 _LOOKS: Dict[str, Tuple[str, str]] = {
   'autotuned': ('#0072B2', 'o'),
@@ -59,19 +61,24 @@ def shades(name: str, count: int) -> List[Dict[str, Any]]:
   return found
 
 
-def curves(aggregators: Iterable[str]) -> Dict[str, Dict[str, Any]]:
-  """Colour and line style of each aggregator text of a picture.
+def family_name(arm: str) -> str:
+  """The name of an arm's aggregator, without its settings."""
+  return arms.aggregator(arm).partition(':')[0]
+
+
+def curves(compared: Iterable[str]) -> Dict[str, Dict[str, Any]]:
+  """Colour and line style of each arm of a picture.
 
   Args:
-    aggregators: Texts as `aggregators.parse` reads them, also repeated.
+    compared: Arms (`arms.of`), also repeated.
 
   Returns:
     The look of each, by the text, in the order of appearance.
   """
-  texts = list(dict.fromkeys(aggregators))
+  texts = list(dict.fromkeys(compared))
   by_name: Dict[str, List[str]] = {}
   for text in texts:
-    by_name.setdefault(text.partition(':')[0], []).append(text)
+    by_name.setdefault(family_name(text), []).append(text)
   looks = {}
   for name, members in by_name.items():
     looks.update(zip(members, shades(name, len(members))))

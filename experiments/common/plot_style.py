@@ -20,6 +20,7 @@ from scipy import ndimage
 import scipy.stats
 
 from experiments.common import aggregators
+from experiments.common import arms
 from experiments.common import palette
 from experiments.common import t_interval
 
@@ -59,11 +60,12 @@ def sigma_over_t(alpha: float) -> float:
   return float(1 / scipy.stats.norm.isf(alpha / 2))
 
 
-def alpha_label(aggregator: str) -> str:
+def alpha_label(arm: str) -> str:
   """As the paper's figures: alpha and the ratio sigma/t that it stands for."""
-  alpha = aggregators.parse(aggregator).settings.get('wrap_probability')
+  settings = aggregators.parse(arms.aggregator(arm)).settings
+  alpha = settings.get('wrap_probability')
   if alpha is None:
-    return aggregators.label(aggregator)
+    return aggregators.label(arm)
   return f'$\\alpha$={alpha:.2g} ($\\sigma/t$={sigma_over_t(alpha):.2f})'
 
 
@@ -72,7 +74,7 @@ def series(
   value: Callable[[Row], Optional[float]],
   is_log: bool = False,
 ) -> Dict[str, Tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
-  """Averages a value over repeats, by aggregator and round.
+  """Averages a value over repeats, by arm and round.
 
   Args:
     rows: Joined round rows.
@@ -81,7 +83,7 @@ def series(
       values must be positive then.
 
   Returns:
-    For each aggregator text, in the order of appearance: rounds; means,
+    For each arm (`arms.of`), in the order of appearance: rounds; means,
     geometric ones if `is_log`; the two ends of their 95 % t-interval over
     repeats, [2, rounds] (equal for one repeat); and the number of repeats.
   """
@@ -92,10 +94,10 @@ def series(
       number = number[0]
     if number is None or isinstance(number, str):
       continue
-    by_round = found.setdefault(row['config']['aggregator'], {})
+    by_round = found.setdefault(arms.of(row['config']), {})
     by_round.setdefault(row['round'], []).append(number)
   out = collections.OrderedDict()
-  for aggregator, by_round in found.items():
+  for arm, by_round in found.items():
     rounds = np.array(sorted(by_round))
     samples = [np.log(by_round[r]) if is_log else by_round[r] for r in rounds]
     means = np.array([np.mean(sample) for sample in samples])
@@ -103,7 +105,7 @@ def series(
     ends = np.stack([means - widths, means + widths])
     if is_log:
       means, ends = np.exp(means), np.exp(ends)
-    out[aggregator] = (rounds, means, ends, max(len(s) for s in samples))
+    out[arm] = (rounds, means, ends, max(len(s) for s in samples))
   return out
 
 
@@ -111,7 +113,7 @@ def repeats_note(rows: Sequence[Row]) -> str:
   """What a caption says about the repeats of curves drawn from `rows`."""
   runs = {}
   for row in rows:
-    runs.setdefault(row['config']['aggregator'], set()).add(row['run'])
+    runs.setdefault(arms.of(row['config']), set()).add(row['run'])
   most = max((len(names) for names in runs.values()), default=1)
   if most == 1:
     return '1 run each'
@@ -121,21 +123,21 @@ def repeats_note(rows: Sequence[Row]) -> str:
 
 
 def plot_series(axes, rows, value, label_fn=aggregators.label) -> None:
-  """Draws one curve for each aggregator, with its band if there are few.
+  """Draws one curve for each arm, with its band if there are few.
 
   Args:
     axes: Matplotlib axes, whose scale says how to average.
     rows: Joined round rows.
     value: As for `series`.
-    label_fn: Turns an aggregator text into a legend entry.
+    label_fn: Turns an arm into a legend entry.
   """
-  # Styles follow the aggregators of all rows, so that panels agree.
-  looks = palette.curves(r['config']['aggregator'] for r in rows)
+  # Styles follow the arms of all rows, so that panels agree.
+  looks = palette.curves(arms.of(r['config']) for r in rows)
   is_log = axes.get_yscale() == 'log'
-  for aggregator, curve in series(rows, value, is_log).items():
+  for arm, curve in series(rows, value, is_log).items():
     rounds, means, ends, count = curve
-    look = looks[aggregator]
-    axes.plot(rounds, means, label=label_fn(aggregator), **look)
+    look = looks[arm]
+    axes.plot(rounds, means, label=label_fn(arm), **look)
     if count > 1 and len(looks) <= _MOST_BANDS:
       axes.fill_between(
         rounds, *ends, color=look['color'], alpha=0.2, linewidth=0

@@ -22,6 +22,7 @@ class Stream(enum.IntEnum):
   MODEL = 3
   AGGREGATION = 4
   VECTORS = 5
+  DOWNLOAD = 6
 
 
 def generator(seed: int, stream: Stream, *position: int) -> np.random.Generator:

@@ -1,6 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The demo: what four aggregators cost and what accuracy they reach.
+"""The demo: what aggregators cost and what accuracy they reach.
 
 A thin layer over `sweep`: a closing table with the point of comparison named,
 and one picture.
@@ -37,14 +37,17 @@ def verdict(summary: Sequence[Dict[str, Any]]) -> str:
   Returns:
     A head, and a line for each aggregator that is not the plain mean; or ''.
   """
-  plain = {s['seed']: s for s in summary if s['aggregator'] == 'plain_mean'}
+  plain = {s['seed']: s for s in summary if s['arm'] == 'plain_mean'}
   lines = ['Against plain_mean:']
   for row in summary:
     base = plain.get(row['seed'])
     if base is None or row is base:
       continue
     points = 100 * (row['accuracy'] - base['accuracy'])
-    ratio = base['bytes_per_client'] / row['bytes_per_client']
-    text = f'{points:+.2f} points at 1/{ratio:.3g} of its bytes'
-    lines.append(f'  {row["aggregator"]}: {text}')
+    up = base['bytes_per_client'] / row['bytes_per_client']
+    whole = base['round_bytes'] / row['round_bytes']
+    lines.append(
+      f'  {row["arm"]}: {points:+.2f} points; bytes up 1/{up:.3g}, '
+      f'in all 1/{whole:.3g}'
+    )
   return '\n'.join(lines) if len(lines) > 1 else ''

@@ -9,6 +9,7 @@ from matplotlib import ticker
 import numpy as np
 
 from experiments.common import aggregators
+from experiments.common import arms
 from experiments.common import palette
 from experiments.common import plot_style
 from experiments.common import result_rows
@@ -292,14 +293,19 @@ def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
 
 
 def _draw_points(axes, points, field):
-  """A mark for each aggregator, pale if it was run once."""
-  by_family = {}
+  """A mark for each arm: pale if run once, half if its model is coded."""
+  by_look = {}
   for point in points:
     family = palette.family(point['aggregator'])
-    by_family.setdefault(family, []).append(point)
-  for family in palette.families(by_family):
+    is_coded = arms.is_coded(point['arm'])
+    by_look.setdefault((family, is_coded), []).append(point)
+  families = palette.families(family for family, _ in by_look)
+  for look_of in sorted(by_look, key=lambda key: (families.index(key[0]), key)):
+    family, is_coded = look_of
     look = palette.family_style(family)
-    for point in by_family[family]:
+    if is_coded:
+      look.update(label=f'{family}, coded model', fillstyle='bottom')
+    for point in by_look[look_of]:
       axes.errorbar(
         [point[field]],
         [point['difference'].mean],

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
+from experiments.common import arms
 from experiments.common import t_interval
 from experiments.common import tables
 from experiments.common import traffic
@@ -57,7 +58,7 @@ def _runs(rows: Sequence[Row], last_part: float) -> List[Dict[str, Any]]:
 
 
 # What runs of one comparison may differ in.
-_VARIED = ('aggregator', 'seed', 'partition_seed')
+_VARIED = ('aggregator', 'model_download_bits', 'seed', 'partition_seed')
 
 
 def _check_settings(rows: Sequence[Row]) -> None:
@@ -92,7 +93,7 @@ def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
     rows: Joined round rows of one experiment.
 
   Returns:
-    For each other aggregator, in order of appearance, a list of round,
+    For each other arm (`arms.of`), in order of appearance, a list of round,
     difference and half width of its 95 % interval (0 if there is none), both in
     points, and number of repeats.
 
@@ -108,7 +109,7 @@ def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
       _enter(by_round.setdefault(row['round'], {}), row, accuracy)
   curves = collections.OrderedDict()
   for number, values in sorted(by_round.items()):
-    names = [aggregator for aggregator, _ in values]
+    names = [arm for arm, _ in values]
     if REFERENCE not in names:
       continue
     for name, found in two_way.differences(values, REFERENCE).items():
@@ -129,22 +130,26 @@ def _enter(values: Dict[tuple, float], row: Row, accuracy: float) -> None:
   """
   config = row['config']
   block = config['seed'], config.get('partition_seed')
-  if (config['aggregator'], block) in values:
+  arm = arms.of(config)
+  if (arm, block) in values:
     raise ValueError(
-      f'`rows` must hold one run of {config["aggregator"]} with seed '
+      f'`rows` must hold one run of {arm} with seed '
       f'{block[0]}, found two with other settings: choose with '
       '--select=SETTING=VALUE.'
     )
-  values[config['aggregator'], block] = accuracy
+  values[arm, block] = accuracy
 
 
 def _round_bytes(row: Row, model_bytes) -> Optional[int]:
-  if len(model_bytes) != 1:
-    return None
+  found = row.get('download_bytes_per_client')
+  if found is None:  # Rows from before the download could be coded.
+    if len(model_bytes) != 1:
+      return None
+    found = max(model_bytes)
   return traffic.round_bytes(
     row['config']['aggregator'],
     update_bytes=row['bytes_per_client'],
-    model_bytes=max(model_bytes),
+    model_bytes=found,
     num_clients=row['config']['clients_per_round'],
   )
 
@@ -156,20 +161,20 @@ def _accuracies(runs) -> Dict[tuple, float]:
   return values
 
 
-def _paired_half_width(values, aggregator, reference) -> Optional[float]:
+def _paired_half_width(values, arm, reference) -> Optional[float]:
   """Half width of the 95 % t-interval of the differences block by block."""
   found = [
     accuracy - values[reference, block]
     for (name, block), accuracy in values.items()
-    if name == aggregator and (reference, block) in values
+    if name == arm and (reference, block) in values
   ]
-  if aggregator == reference or len(found) < 2:
+  if arm == reference or len(found) < 2:
     return None
   return t_interval.half_width(found)
 
 
 def _differences(values, reference) -> Mapping[str, two_way.Difference]:
-  if not any(aggregator == reference for aggregator, _ in values):
+  if not any(arm == reference for arm, _ in values):
     return {}
   return two_way.differences(values, reference)
 
@@ -179,7 +184,7 @@ def by_aggregator(
   last_part: float = LAST_PART,
   reference: str = REFERENCE,
 ) -> List[Dict[str, Any]]:
-  """The final accuracy of every aggregator, over its repeats.
+  """The final accuracy of every arm, over its repeats.
 
   It is the mean over the evaluations in the last part of a run's rounds: one
   round's accuracy scatters more than most aggregators differ.
@@ -187,20 +192,21 @@ def by_aggregator(
   Args:
     rows: Joined round rows of one experiment.
     last_part: share of the rounds, in (0, 1]; 1 is the mean of all evaluations.
-    reference: The aggregator that all are compared with.
+    reference: The arm that all are compared with.
 
   Returns:
-    For each aggregator a dict of `aggregator`, `bits_per_coordinate`,
-    `bytes_per_client`, `mean` and `interval` (half width) of the accuracy in
-    percent, `rise` (the mean minus that over the part before, which is small
-    once training has settled; None if nothing was evaluated there), `repeats`
-    and `rounds` (the fewest of a run), and `difference`, the
-    `two_way.Difference` from `reference` in points. Runs of the same seeds are
-    a block: they had the same clients and initial weights. `difference` is None
-    if the two cannot be compared. `paired_half_width` is that of a t-interval
-    of this aggregator's own differences, which takes no scatter from others;
-    None with fewer than two. `round_bytes` are those of a client's whole
-    round, None without a run of `REFERENCE`, which tells the size of the model.
+    For each arm (`arms.of`) a dict of `arm`, `aggregator`,
+    `bits_per_coordinate`, `bytes_per_client`, `mean` and `interval` (half
+    width) of the accuracy in percent, `rise` (the mean minus that over the part
+    before, which is small once training has settled; None if nothing was
+    evaluated there), `repeats` and `rounds` (the fewest of a run), and
+    `difference`, the `two_way.Difference` from `reference` in points. Runs of
+    the same seeds are a block: they had the same clients and initial weights.
+    `difference` is None if the two cannot be compared. `paired_half_width` is
+    that of a t-interval of this aggregator's own differences, which takes no
+    scatter from others; None with fewer than two. `round_bytes` are those of a
+    client's whole round; None for rows that do not say what the model took, and
+    have no run of `REFERENCE` beside them, which tells its size.
 
   Raises:
     ValueError: Runs differ in another setting than aggregator and seed, or some
@@ -211,7 +217,8 @@ def by_aggregator(
   _check_ends(runs)
   values = _accuracies(runs)
   differences = _differences(values, reference)
-  # The reference sends all parameters as floats, as which the model goes down.
+  # The reference sends all parameters as floats, as which a model that is not
+  # coded goes down.
   model_bytes = {
     run['row']['bytes_per_client']
     for run in runs
@@ -219,14 +226,15 @@ def by_aggregator(
   }
   grouped = collections.OrderedDict()
   for run in runs:
-    grouped.setdefault(run['row']['config']['aggregator'], []).append(run)
+    grouped.setdefault(arms.of(run['row']['config']), []).append(run)
   found = []
-  for aggregator, members in grouped.items():
+  for arm, members in grouped.items():
     accuracies = [run['accuracy'] for run in members]
     rises = [run['rise'] for run in members if run['rise'] is not None]
     found.append(
       dict(
-        aggregator=aggregator,
+        aggregator=arms.aggregator(arm),
+        arm=arm,
         bits_per_coordinate=members[0]['row']['bits_per_coordinate'],
         bytes_per_client=members[0]['row']['bytes_per_client'],
         mean=float(np.mean(accuracies)),
@@ -234,8 +242,8 @@ def by_aggregator(
         rise=_mean(rises),
         repeats=len(members),
         rounds=min(run['row']['round'] for run in members),
-        difference=differences.get(aggregator),
-        paired_half_width=_paired_half_width(values, aggregator, reference),
+        difference=differences.get(arm),
+        paired_half_width=_paired_half_width(values, arm, reference),
         round_bytes=_round_bytes(members[0]['row'], model_bytes),
       )
     )
@@ -270,7 +278,7 @@ def format_table(
   heads += (f'minus `{reference}`', 'paired', 'at least', 'rise')
   rows = [
     (
-      f'`{row["aggregator"]}`',
+      f'`{row["arm"]}`',
       f'{row["bits_per_coordinate"]:.3g}',
       f'{row["bytes_per_client"]:,}',
       '-' if row['round_bytes'] is None else f'{row["round_bytes"]:,}',

@@ -7,6 +7,7 @@ from typing import Any, Dict, List
 
 from absl import flags
 
+from experiments.common import arms
 from experiments.common import command_line
 from experiments.common import flag_groups
 from experiments.training import settings
@@ -15,7 +16,7 @@ FLAGS = flags.FLAGS
 
 # To stay short, smoke runs leave out what comes after so many aggregators: each
 # must be compiled. The demo has as many.
-_SMOKE_AGGREGATORS = 4
+_SMOKE_AGGREGATORS = 5
 
 flag_groups.define_sweep()
 flag_groups.define_fields(
@@ -40,6 +41,13 @@ flag_groups.define_fields(
   settings.Config,
   at_least=0,
   partition_seed='Seed of the partition into clients.',
+)
+flag_groups.define_numbers(
+  'model_download_bits',
+  [arms.FLOAT_BITS],
+  'Bits of a parameter of the model on its way down: 32 for floats, or 2 to 8. '
+  'One number for all aggregators, or one for each, with commas.',
+  at_least=2,
 )
 flags.DEFINE_boolean(
   'partition_of_each_seed',
@@ -79,6 +87,20 @@ def _smoke() -> Dict[str, Any]:
   return small
 
 
+def _model_download_bits(num_aggregators: int) -> List[int]:
+  """The bits of each aggregator's download."""
+  bits = FLAGS.model_download_bits
+  if len(bits) > 1 and len(bits) != num_aggregators:
+    if command_line.is_given('model_download_bits'):
+      raise command_line.UserError(
+        '--model_download_bits must be one number, or one for each of '
+        f'{num_aggregators} aggregators, found {len(bits)} numbers.'
+      )
+    # A flag file's numbers go with its aggregators, and not with others.
+    bits = [arms.FLOAT_BITS]
+  return bits if len(bits) > 1 else bits * num_aggregators
+
+
 def configs() -> List[settings.Config]:
   """One config for each seed and aggregator of the flags."""
   seeds, aggregators = FLAGS.seeds, FLAGS.aggregator
@@ -86,12 +108,19 @@ def configs() -> List[settings.Config]:
     seeds = seeds[:1]
   if FLAGS.smoke and not command_line.is_given('aggregator'):
     aggregators = aggregators[:_SMOKE_AGGREGATORS]
+  arms_of_seed = list(
+    zip(aggregators, _model_download_bits(len(FLAGS.aggregator)))
+  )
   configs = [
     flag_groups.read_fields(
-      settings.Config, smoke=_smoke(), aggregator=aggregator, seed=seed
+      settings.Config,
+      smoke=_smoke(),
+      aggregator=aggregator,
+      model_download_bits=bits,
+      seed=seed,
     )
     for seed in seeds
-    for aggregator in aggregators
+    for aggregator, bits in arms_of_seed
   ]
   if not FLAGS.partition_of_each_seed:
     return configs

@@ -6,6 +6,9 @@ import dataclasses
 from typing import Any, Dict
 
 from experiments.common import aggregators
+from experiments.common import arms
+
+_CODED_BITS = range(2, 9)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +33,10 @@ class Config:
     server_momentum: Momentum of the server's SGD, 0 for none.
     augment: Whether clients mirror and shift their images at random.
     eval_every: Rounds between evaluations on the whole test set.
-    seed: Seed of client sampling, batches, initial weights and aggregator,
-      each with a stream of its own (`seeds.Stream`).
+    model_download_bits: Bits of a parameter of the model on its way down: 32
+      for floats, or 2 to 8 for `low_bit_model_distributor`.
+    seed: Seed of client sampling, batches, initial weights, aggregator and
+      download, each with a stream of its own (`seeds.Stream`).
     partition_seed: Seed of the partition into clients.
     smoke: Whether random images and shrunken sizes replace the real thing.
   """
@@ -53,6 +58,7 @@ class Config:
   server_momentum: float = 0.0
   augment: bool = False
   eval_every: int = 1
+  model_download_bits: int = arms.FLOAT_BITS
   seed: int = 1
   partition_seed: int = 0
   smoke: bool = False
@@ -77,6 +83,11 @@ class Config:
         '`clients_per_round` must be at most `num_clients`, found '
         f'{self.clients_per_round} and {self.num_clients}.'
       )
+    if self.model_download_bits not in (*_CODED_BITS, arms.FLOAT_BITS):
+      raise ValueError(
+        '`model_download_bits` must be 2 to 8, or 32 for floats, found '
+        f'{self.model_download_bits!r}.'
+      )
     if self.partition not in ('iid', 'dirichlet'):
       raise ValueError(
         f"`partition` must be 'iid' or 'dirichlet', found {self.partition!r}."
@@ -84,7 +95,11 @@ class Config:
 
   def asdict(self) -> Dict[str, Any]:
     """The settings as a dict of plain values."""
-    return dataclasses.asdict(self)
+    found = dataclasses.asdict(self)
+    if self.model_download_bits == arms.FLOAT_BITS:
+      # Rows and checkpoints from before there was a choice keep their names.
+      del found['model_download_bits']
+    return found
 
 
 # What a smoke run shrinks.

@@ -5,6 +5,7 @@
 import os
 from typing import Any, Dict, List, Sequence
 
+from experiments.common import arms
 from experiments.common import checkpoints
 from experiments.common import command_line
 from experiments.common import result_rows
@@ -12,6 +13,7 @@ from experiments.common import results_file
 from experiments.common import sweep
 from experiments.common import tables
 from experiments.common import tensorboard_copy
+from experiments.common import traffic
 from experiments.training import settings
 from experiments.training import trainer
 
@@ -19,7 +21,7 @@ from experiments.training import trainer
 def describe_row(config: settings.Config, row) -> str:
   """One line about a round: loss, accuracy and bin size, if there is one."""
   text = (
-    f'{config.aggregator} round {row["round"]}/{config.num_rounds} '
+    f'{_arm(config)} round {row["round"]}/{config.num_rounds} '
     f'loss {row["train_loss"]:.3f}'
   )
   if 'test_accuracy' in row:
@@ -28,6 +30,10 @@ def describe_row(config: settings.Config, row) -> str:
   if bin_size is not None:
     text += f' bin {_first(bin_size):.2e}'
   return text
+
+
+def _arm(config: settings.Config) -> str:
+  return arms.of(config.asdict())
 
 
 def _first(value) -> float:
@@ -109,7 +115,7 @@ class TrainingSweep(sweep.AbstractSweep):
         os.path.join(self.output_dir, 'tensorboard', name), kept
       )
     progress.advance(last)
-    progress.say(f'{config.aggregator}: compiling')
+    progress.say(f'{_arm(config)}: compiling')
     try:
       self._checkpoints = (folder, manager)
       for row in trainer.run(
@@ -155,11 +161,18 @@ class TrainingSweep(sweep.AbstractSweep):
       last = mine[-1]
       summary.append(
         {
-          'aggregator': config.aggregator,
+          'arm': _arm(config),
           'seed': config.seed,
           'accuracy': last.get('test_accuracy'),
           'bits_per_coordinate': last['bits_per_coordinate'],
           'bytes_per_client': last['bytes_per_client'],
+          'download_bytes_per_client': last['download_bytes_per_client'],
+          'round_bytes': traffic.round_bytes(
+            config.aggregator,
+            update_bytes=last['bytes_per_client'],
+            model_bytes=last['download_bytes_per_client'],
+            num_clients=config.clients_per_round,
+          ),
           'rounds': last['round'],
         }
       )
@@ -168,14 +181,14 @@ class TrainingSweep(sweep.AbstractSweep):
 
 def format_table(summary: Sequence[Dict[str, Any]]) -> str:
   """A table of `TrainingSweep.summary` for people; bytes are for one round."""
-  heads = ('aggregator', 'seed', 'accuracy', 'bits', 'bytes')
+  heads = ('aggregator', 'seed', 'accuracy', 'bits', 'bytes up / down')
   rows = [
     (
-      s['aggregator'],
+      s['arm'],
       s['seed'],
       '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
       f'{s["bits_per_coordinate"]:g}',
-      f'{s["bytes_per_client"]:,}',
+      f'{s["bytes_per_client"]:,} / {s["download_bytes_per_client"]:,}',
     )
     for s in summary
   ]

@@ -107,7 +107,7 @@ class SmokeTest(absltest.TestCase):
     for text in (
       'plain_mean',
       'autotuned:modulus=16,clipping=false',
-      'accuracy    bits    bytes',
+      'accuracy    bits    bytes up / down',
       'Against plain_mean:',
     ):
       self.assertIn(text, table)

@@ -54,6 +54,26 @@ class FlagFileTest(parameterized.TestCase):
       (config,) = self._configs(*given)
       self.assertEqual(config.aggregator, 'kashin')
 
+  def test_each_aggregator_has_its_download(self):
+    path = self.create_tempfile(
+      'b.flags',
+      '--aggregator=plain_mean\n--aggregator=kashin\n'
+      '--model_download_bits=32,8\n',
+    ).full_path
+
+    def bits(*more):
+      found = self._configs('--flagfile', path, *more)
+      return [config.model_download_bits for config in found]
+
+    self.assertEqual(bits(), [32, 8])
+    self.assertEqual(bits('--model_download_bits=4'), [4, 4])
+    # The file's numbers are of the file's aggregators.
+    self.assertEqual(bits('--aggregator=kashin'), [32])
+    with self.assertRaisesRegex(
+      command_line.UserError, 'one for each of 1 aggregators, found 2 numbers'
+    ):
+      bits('--aggregator=kashin', '--model_download_bits=8,4')
+
   def test_each_seed_has_a_partition_of_its_own_if_asked(self):
     arguments = ['--flagfile', self._path, '--seeds=3,5', '--partition_seed=10']
     for more, expected in (

@@ -64,7 +64,7 @@ class ModelsTest(parameterized.TestCase):
   def test_unknown_model_lists_the_right_ones(self):
     with self.assertRaisesRegex(
       ValueError,
-      '^`model` must be one of logistic, digits_cnn, small_cnn, '
+      '^`model` must be one of logistic, digits_cnn, small_cnn, deep_cnn, '
       "all_cnn_c, found 'resnet'[.]$",
     ):
       models.build('resnet', image_shape=(8, 8, 1), num_classes=10)

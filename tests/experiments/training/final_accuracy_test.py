@@ -55,6 +55,22 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertEqual(found['repeats'], 4)
     self.assertIsNone(found['rise'])
 
+  def test_runs_with_a_coded_model_are_an_arm_of_their_own(self):
+    rows = _run('plain_mean', 1, [0.5]) + _run('kashin', 1, [0.6])
+    coded = _run('kashin', 2, [0.7])
+    for row in coded:
+      row['config'].update(seed=1, model_download_bits=8)
+      row.update(run='coded', download_bytes_per_client=250)
+    found = final_accuracy.by_aggregator(rows + coded)
+    self.assertEqual(
+      [point['arm'] for point in found],
+      ['plain_mean', 'kashin', 'kashin down=8'],
+    )
+    self.assertAlmostEqual(found[2]['difference'].mean, 20.0)
+    # Update, model and keys; the model of old rows is as large as a plain sum.
+    self.assertEqual(found[1]['round_bytes'] - found[2]['round_bytes'], 750)
+    self.assertIn('`kashin down=8`', final_accuracy.format_table(found))
+
   def test_another_reference(self):
     rows = []
     for seed, level in ((1, 0.5), (2, 0.7)):

@@ -31,11 +31,21 @@ class ConfigTest(parameterized.TestCase):
       dict(partition='random'),
       r"`partition` must be 'iid' or 'dirichlet', found 'random'\.",
     ),
+    (
+      'download',
+      dict(model_download_bits=16),
+      r'`model_download_bits` must be 2 to 8, or 32 for floats, found 16\.',
+    ),
     ('aggregator', dict(aggregator='sum'), '`aggregator` must be one of .*'),
   )
   def test_wrong_settings_are_refused(self, changes, message):
     with self.assertRaisesRegex(ValueError, f'^{message}$'):
       dataclasses.replace(tiny_training.CONFIG, **changes)
+
+  def test_names_of_runs_from_before_the_download_could_be_coded(self):
+    config = dataclasses.replace(tiny_training.CONFIG, model_download_bits=32)
+    self.assertNotIn('model_download_bits', config.asdict())
+    self.assertEqual(tiny_training.CONFIG.asdict()['model_download_bits'], 8)
 
 
 class SamplingTest(absltest.TestCase):
@@ -97,6 +107,9 @@ class ResumeTest(absltest.TestCase):
     )
     for row in self._undisturbed:
       self.assertEqual(row['bits_per_coordinate'], 8)
+      # 7,840 codes, and ten biases as floats.
+      self.assertBetween(row['download_bytes_per_client'], 7880, 9000)
+      self.assertBetween(row['download_nmse'], 3e-5, 5e-5)
       self.assertEqual(
         row['bytes_per_client'],
         result_rows.measurement(row, 'bytes_per_client'),
