@@ -19,6 +19,7 @@ _OWNER = 'low_bit_model_distributor'
 def low_bit_model_distributor(
   model: Union[
     Callable[[], tff.learning.models.VariableModel],
+    Callable[[], tff.learning.models.ReconstructionModel],
     tff.learning.models.FunctionalModel,
     tff.Type,
   ],
@@ -85,10 +86,8 @@ def _weights_type(model: Any) -> tff.StructType:
         tuple(map(_spec, trainable)), tuple(map(_spec, non_trainable))
       )
     )
-  elif isinstance(model, tff.learning.models.VariableModel) or callable(model):
-    weights_type = tff.learning.models.weights_type_from_model(model)
   else:
-    raise _model_error(type(model).__name__)
+    weights_type = _type_of_variables(model)
   names = []
   if isinstance(weights_type, tff.StructType):
     names = tff.structure.name_list(weights_type)
@@ -98,6 +97,25 @@ def _weights_type(model: Any) -> tff.StructType:
     if not spec.shape.is_fully_defined():
       raise _checks.shape_error('model', spec.shape)
   return weights_type
+
+
+def _type_of_variables(model: Any) -> tff.StructType:
+  """Returns the type of the weights that a model with variables shares."""
+  if callable(model):
+    with tf.Graph().as_default():  # Its variables are no one else's concern.
+      model = model()
+  models = tff.learning.models
+  if isinstance(model, models.ReconstructionModel):
+    # What each client reconstructs for itself never travels.
+    weights = models.ReconstructionModel.get_global_variables(model)
+  elif isinstance(model, models.VariableModel):
+    weights = models.ModelWeights.from_model(model)
+  else:
+    raise _model_error(type(model).__name__)
+  specs = tf.nest.map_structure(
+    lambda v: tf.TensorSpec(v.shape, v.dtype), weights
+  )
+  return tff.types.tensorflow_to_type(specs)
 
 
 def _model_error(found: Any) -> TypeError:

@@ -13,6 +13,7 @@ import tensorflow_federated as tff
 from experiments.benchmark import summary
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import round_codec
+from tff_autotune_secagg.numerics.download import low_bit_leaves
 from tff_autotune_secagg.numerics.rotation import hadamard
 from tff_autotune_secagg.numerics.rotation import randomized_hadamard
 from tff_autotune_secagg.numerics.rounding import quantization
@@ -21,6 +22,7 @@ from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 OURS = 'tff_autotune_secagg'
 
 _SEED = (20_260_101, 7)
+_DOWNLOAD_BITS = (8, 4)
 
 
 def _private(module: str):
@@ -154,19 +156,57 @@ def _decoders(dim: int, modulus: int):
   }
 
 
+def _model_codec(dim: int, bits: int):
+  """Returns the codec of a model of one tensor, and its weights."""
+  codec = low_bit_leaves.LowBitLeaves(
+    [tf.TensorSpec([dim], tf.float32)], num_trainable=1, bits=bits
+  )
+  return codec, tf.random.stateless_normal([dim], _SEED)
+
+
+def _model_encoders(dim: int):
+  """Cases of group `download encode`: from the model to what goes down.
+
+  TFF's own broadcast takes the model as it is: the copy.
+  """
+  cases = {summary.COPY: (_copy, _model_codec(dim, 8)[1])}
+  for bits in _DOWNLOAD_BITS:
+    codec, model = _model_codec(dim, bits)
+    cases[f'{OURS} {bits} bits'] = (
+      lambda x, codec=codec: codec.encode([x], tf.constant(_SEED, tf.int64)),
+      model,
+    )
+  return cases
+
+
+def _model_decoders(dim: int):
+  """Cases of group `download decode`: from what went down to the model."""
+  cases = {summary.COPY: (_copy, _model_codec(dim, 8)[1])}
+  for bits in _DOWNLOAD_BITS:
+    codec, model = _model_codec(dim, bits)
+    message, _ = codec.encode([model], tf.constant(_SEED, tf.int64))
+    cases[f'{OURS} {bits} bits'] = codec.decode, message
+  return cases
+
+
+_LOCAL = {
+  'transform': lambda dim, _: _transforms(dim),
+  'encode': _encoders,
+  'decode': _decoders,
+  'download encode': lambda dim, _: _model_encoders(dim),
+  'download decode': lambda dim, _: _model_decoders(dim),
+}
+
+
 def local_calls(group: str, dim: int, modulus: int):
   """Returns the cases of a group other than `round`: name to call.
 
   Args:
-    group: 'transform', 'encode' or 'decode'.
+    group: of `timing.GROUPS`, but no rounds.
     dim: values in a vector, before any padding.
     modulus: of this package's residues.
   """
-  if group == 'transform':
-    cases = _transforms(dim)
-  else:
-    build = _encoders if group == 'encode' else _decoders
-    cases = build(dim, modulus)
+  cases = _LOCAL[group](dim, modulus)
   return {name: _as_call(*case) for name, case in cases.items()}
 
 
@@ -259,4 +299,60 @@ def round_calls(
     name: _Rounds(factory, values)
     for name, factory in _aggregators(num_clients, modulus).items()
     if not names or name in names
+  }
+
+
+class _Downloads:
+  """A distribution process, and clients that look at what they get."""
+
+  def __init__(self, process, weights, num_clients: int):
+    self._state = process.initialize()
+    self._weights = weights
+    self._clients = list(range(num_clients))
+    state_type, weights_type = process.next.type_signature.parameter
+
+    @tff.tensorflow.computation(weights_type.member, np.int32)
+    def look(received, number):
+      total = tf.reduce_sum(received.trainable[0])
+      return total + tf.cast(number, tf.float32)
+
+    # TFF runs nothing that has clients without a value at them.
+    @tff.federated_computation(
+      state_type, weights_type, tff.FederatedType(np.int32, tff.CLIENTS)
+    )
+    def run(state, weights, numbers):
+      output = process.next(state, weights)
+      looked = tff.federated_map(look, (output.result, numbers))
+      return output.state, tff.federated_sum(looked)
+
+    self._run = run
+
+  def __call__(self):
+    self._state, _ = self._run(self._state, self._weights, self._clients)
+
+
+def download_calls(dim: int, num_clients: int):
+  """Returns the distributors as name to call; each call is the next round.
+
+  Args:
+    dim: values in the model's one tensor.
+    num_clients: clients that get it.
+  """
+  model = np.random.default_rng(_SEED).standard_normal(dim, np.float32)
+  weights = tff.learning.models.ModelWeights((model,), ())
+  weights_type = tff.types.tensorflow_to_type(
+    tff.learning.models.ModelWeights((tf.TensorSpec([dim], tf.float32),), ())
+  )
+  processes = {
+    summary.PLAIN_BROADCAST: (
+      tff.learning.templates.build_broadcast_process(weights_type)
+    )
+  }
+  for bits in _DOWNLOAD_BITS:
+    processes[f'{OURS} {bits} bits'] = autotune.low_bit_model_distributor(
+      weights_type, bits=bits
+    )
+  return {
+    name: _Downloads(process, weights, num_clients)
+    for name, process in processes.items()
   }

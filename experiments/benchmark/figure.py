@@ -16,7 +16,10 @@ _TITLES = {
   'transform': 'Hadamard transform',
   'encode': "a client's encoding",
   'decode': "the server's decoding",
+  'download encode': "the server's coding of the model",
+  'download decode': "a client's decoding of the model",
   'round': 'a whole round',
+  'download round': 'a download, simulated',
 }
 
 
@@ -53,7 +56,7 @@ def _panel(axes, group, cells):
   axes.grid(alpha=0.3)
   compared = [cell for cell in cells if cell['case'] != cell['reference']]
   ratio = f'time over that of the reference, {cells[0]["reference"]}'
-  if group == 'round':
+  if 'round' in group:
     _draw_by_case(axes, compared)
     axes.axvline(1.0, color='grey', linewidth=0.8)
     axes.set_xlim(left=0.0)

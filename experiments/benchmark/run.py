@@ -47,7 +47,7 @@ def _run(config, file):
     timing.check(config)
   from tff_autotune_secagg import simulation
 
-  if 'round' in config.groups:
+  if any('round' in group for group in config.groups):
     simulation.set_local_context()
   settings = dataclasses.asdict(config)
   run = results_file.run_name(dict(settings, aggregator='benchmark'))

@@ -11,9 +11,10 @@ from experiments.common import tables
 
 Row = Dict[str, Any]
 
-# What ratios are relative to: a plain copy, and TFF's plain sum for rounds.
+# What ratios are relative to: a plain copy, and TFF's own for rounds.
 COPY = 'copy'
 PLAIN_SUM = 'TFF sum'
+PLAIN_BROADCAST = 'TFF broadcast'
 
 
 def summarize(rows: Sequence[Row]) -> List[Row]:
@@ -26,7 +27,7 @@ def summarize(rows: Sequence[Row]) -> List[Row]:
     One row per group, size and case, in the order of `rows`: `milliseconds`,
     `processor_milliseconds` (of all threads; without TFF's worker) and
     `per_reference`, each (lower quartile, median, upper quartile), and
-    `reference`. The reference is a plain copy, and TFF's plain sum for rounds.
+    `reference`: a plain copy, and for rounds TFF's plain sum or broadcast.
   """
   times: Dict[Tuple, Dict[str, Dict[int, float]]] = {}
   processor: Dict[Tuple, List[float]] = {}
@@ -37,7 +38,7 @@ def summarize(rows: Sequence[Row]) -> List[Row]:
     processor.setdefault(size + (row['case'],), []).append(
       1e3 * row['process_seconds']
     )
-  references = {'round': PLAIN_SUM}
+  references = {'round': PLAIN_SUM, 'download round': PLAIN_BROADCAST}
   summary = []
   for (group, dim, num_clients), cases in times.items():
     reference = references.get(group, COPY)
@@ -83,7 +84,7 @@ def format_table(rows: Sequence[Row]) -> str:
         row['num_clients'] or '',
         row['case'],
         _median_and_quartiles(row['milliseconds'], '.4g'),
-        '' if row['group'] == 'round' else f'{processor:.4g}',
+        '' if 'round' in row['group'] else f'{processor:.4g}',
         _median_and_quartiles(row['per_reference'], '.3g'),
       )
     )

@@ -181,14 +181,14 @@ class TrainingSweep(sweep.AbstractSweep):
 
 def format_table(summary: Sequence[Dict[str, Any]]) -> str:
   """A table of `TrainingSweep.summary` for people; bytes are for one round."""
-  heads = ('aggregator', 'seed', 'accuracy', 'bits', 'bytes up / down')
+  heads = ('aggregator', 'seed', 'accuracy', 'bits', 'bytes up/down')
   rows = [
     (
       s['arm'],
       s['seed'],
       '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
       f'{s["bits_per_coordinate"]:g}',
-      f'{s["bytes_per_client"]:,} / {s["download_bytes_per_client"]:,}',
+      f'{s["bytes_per_client"]:,}/{s["download_bytes_per_client"]:,}',
     )
     for s in summary
   ]

@@ -107,7 +107,7 @@ class SmokeTest(absltest.TestCase):
     for text in (
       'plain_mean',
       'autotuned:modulus=16,clipping=false',
-      'accuracy    bits    bytes up / down',
+      'accuracy    bits    bytes up/down',
       'Against plain_mean:',
     ):
       self.assertIn(text, table)
@@ -233,7 +233,7 @@ class SmokeTest(absltest.TestCase):
     )
     rows = result_rows.read(output, kind='time')
     self.assertSetEqual({row['group'] for row in rows}, set(timing.GROUPS))
-    self.assertRegex(printed, r'\| round +\| 1,000 +\| 2 +\|')
+    self.assertRegex(printed, r'\| round +\| 1,100 +\| 2 +\|')
 
   def test_error_table_and_its_figure(self):
     folder = self.create_tempdir().full_path

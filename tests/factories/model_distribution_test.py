@@ -69,6 +69,45 @@ def _functional_model():
   )
 
 
+def _reconstruction_model_fn():
+  """Clients share the first kernel and reconstruct the last layer."""
+  model = _keras_model()
+  return tff.learning.models.ReconstructionModel.from_keras_model_and_layers(
+    keras_model=model,
+    global_layers=model.layers[:-1],
+    local_layers=model.layers[-1:],
+    input_spec=_SPEC,
+  )
+
+
+def _mixed_precision_model(dtypes):
+  """A functional model with a kernel and a bias of each dtype."""
+  kernels = [
+    (np.random.default_rng(2).standard_normal([_FEATURES, 20]) / 10).astype(d)
+    for d in dtypes
+  ]
+
+  @tf.function
+  def predict(weights, x, training):
+    del training  # Unused.
+    outputs = [
+      tf.cast(tf.matmul(tf.cast(x, kernel.dtype), kernel), tf.float32)
+      for kernel in weights[0]
+    ]
+    return tf.reduce_sum(tf.add_n(outputs), 1, keepdims=True)
+
+  return tff.learning.models.FunctionalModel(
+    initial_weights=(tuple(kernels), ()),
+    predict_on_batch_fn=predict,
+    loss_fn=tf.function(
+      lambda output, label, weight=None: tf.reduce_mean(
+        tf.square(output - label)
+      )
+    ),
+    input_spec=_SPEC,
+  )
+
+
 def _sgd():
   return tff.learning.optimizers.build_sgdm(0.01)
 
@@ -241,13 +280,22 @@ class BuildersTest(parameterized.TestCase):
       ),
     ),
     (
+      'reconstruction',
+      lambda model_distributor: _ALGORITHMS.build_fed_recon(
+        _reconstruction_model_fn,
+        loss_fn=tf.keras.losses.MeanSquaredError,
+        model_distributor=model_distributor,
+      ),
+      _reconstruction_model_fn,
+    ),
+    (
       'evaluation',
       lambda **options: _ALGORITHMS.build_fed_eval(_model_fn, **options),
     ),
   )
-  def test_takes_it(self, build):
+  def test_takes_it(self, build, model_fn=_model_fn):
     process = build(
-      model_distributor=autotune.low_bit_model_distributor(_model_fn)
+      model_distributor=autotune.low_bit_model_distributor(model_fn)
     )
     self.assertIn(
       'download_nmse', str(process.next.type_signature.result.metrics)
@@ -264,6 +312,25 @@ class BuildersTest(parameterized.TestCase):
     found = output.metrics['distributor']['download_nmse']
     predicted = low_bit_leaves.predicted_nmse(2, _DIM)
     self.assertBetween(found / predicted, 0.7, 1.4)
+
+  def test_a_model_of_other_precisions_trains_with_it(self):
+    dtypes = [np.float16, np.float64]  # TFF takes no mean of bfloat16.
+    model = _mixed_precision_model(dtypes)
+    process = _ALGORITHMS.build_weighted_fed_avg(
+      model,
+      _sgd(),
+      model_distributor=autotune.low_bit_model_distributor(model),
+      model_aggregator=tff.aggregators.MeanFactory(),
+    )
+    state = process.initialize()
+    output = process.next(state, _data(1))
+    before = process.get_model_weights(state).trainable
+    after = process.get_model_weights(output.state).trainable
+    for dtype, one, other in zip(dtypes, before, after):
+      self.assertEqual(np.asarray(other).dtype, dtype)
+      self.assertFalse(np.array_equal(one, other))
+    found = output.metrics['distributor']['download_nmse']
+    self.assertLess(found, 2 * low_bit_leaves.predicted_nmse(8, 2 * _DIM))
 
 
 class StateTest(absltest.TestCase):

@@ -10,13 +10,15 @@ from experiments.benchmark import timing
 class RunTest(absltest.TestCase):
   def test_times_every_case_of_the_local_groups(self):
     config = timing.Config(
-      groups=('transform', 'encode', 'decode'), dims=(1030,), repeats=2
+      groups=tuple(g for g in timing.GROUPS if 'round' not in g),
+      dims=(1030,),
+      repeats=2,
     )
     rows = list(timing.run(config))
     for group in config.groups:
       cases = [row['case'] for row in rows if row['group'] == group]
       self.assertIn(summary.COPY, cases)
-      self.assertIn('tff_autotune_secagg', cases)
+      self.assertTrue(any(c.startswith('tff_autotune_secagg') for c in cases))
       for case in set(cases):
         self.assertEqual(cases.count(case), 2)
     self.assertGreater(min(row['seconds'] for row in rows), 0.0)

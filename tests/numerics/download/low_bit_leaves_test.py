@@ -58,8 +58,9 @@ def _seed(*numbers):
 
 
 def _nmse(found, wanted):
-  wanted = np.float64(wanted)
-  return np.sum((np.float64(found) - wanted) ** 2) / np.sum(wanted**2)
+  unit = np.max(np.abs(np.float64(wanted)))  # Squares must not overflow.
+  wanted = np.float64(wanted) / unit
+  return np.sum((found / unit - wanted) ** 2) / np.sum(wanted**2)
 
 
 class ErrorTest(parameterized.TestCase):
@@ -197,12 +198,18 @@ class EdgeTest(parameterized.TestCase):
       self.assertTrue(np.all(np.isnan(leaf)))
     self.assertTrue(np.isnan(nmse))
 
-  @parameterized.parameters(3e38, 1e-36, 1e30)
-  def test_ends_of_the_range_arrive(self, size):
+  @parameterized.parameters(
+    (3e38, np.float32),
+    (1e-36, np.float32),
+    (1e30, np.float32),
+    (1e300, np.float64),
+    (1e-300, np.float64),
+  )
+  def test_ends_of_the_range_arrive(self, size, dtype):
     rng = np.random.default_rng(4)
     for bits in (2, 8):
       leaves = [
-        np.float32(size * np.clip(rng.standard_normal(1500), -1, 1)),
+        (size * np.clip(rng.standard_normal(1500), -1, 1)).astype(dtype),
         np.float32(rng.standard_normal(1500)),
       ]
       found, nmse, codec = self._through(leaves, bits=bits)
@@ -211,6 +218,14 @@ class EdgeTest(parameterized.TestCase):
         self.assertTrue(np.all(np.isfinite(leaf)))
         self.assertLess(_nmse(leaf, wanted), 1.3 * predicted)
       self.assertLess(nmse, 1.3 * predicted)
+
+  def test_what_is_too_small_for_tensorflow_arrives_as_zero_or_as_it_is(self):
+    # Below 1.2e-38 TensorFlow takes a float32 for 0.
+    wanted = np.full(1500, 1e-38, np.float32)
+    (found,), nmse, _ = self._through([wanted])
+    self.assertTrue(np.all(np.isfinite(found)))
+    self.assertLess(np.max(np.abs(found)), 2e-38)
+    self.assertFalse(np.isnan(nmse))
 
 
 if __name__ == '__main__':

@@ -113,7 +113,7 @@ class LowBitLeaves:
       tf.cast(tf.reshape(leaves[index], [-1]), tf.float64)
       for index in self._coded
     ]
-    sizes = tf.stack([tf.sqrt(tf.reduce_mean(tf.square(x))) for x in flat])
+    sizes = tf.stack([_root_mean_square(x) for x in flat])
     # Zeros stay zeros. What is not finite makes all NaN, which clients must
     # not take for a model.
     divisors = tf.unstack(tf.where(sizes > 0.0, sizes, 1.0 + 0.0 * sizes))
@@ -134,9 +134,9 @@ class LowBitLeaves:
       ]
     )
     # Relative to the largest, as squares of floats may overflow.
-    weights = tf.square(sizes / tf.maximum(tf.reduce_max(sizes), 1e-300))
+    weights = tf.square(tf.math.divide_no_nan(sizes, tf.reduce_max(sizes)))
     energy = tf.reduce_sum(weights * self._sizes)
-    nmse = tf.reduce_sum(weights * errors) / tf.maximum(energy, 1e-300)
+    nmse = tf.math.divide_no_nan(tf.reduce_sum(weights * errors), energy)
     return message, tf.cast(nmse, tf.float32)
 
   def _code(self, rotated):
@@ -184,3 +184,10 @@ class LowBitLeaves:
         values = tf.clip_by_value(values, spec.dtype.min, spec.dtype.max)
         leaves[index] = tf.cast(tf.reshape(values, spec.shape), spec.dtype)
     return [leaves[index] for index in range(len(self._specs))]
+
+
+def _root_mean_square(x):
+  """Of float64 values, whose squares may be too large or small for float64."""
+  peak = tf.reduce_max(tf.abs(x))
+  units = tf.math.divide_no_nan(x, peak)
+  return peak * tf.sqrt(tf.reduce_mean(tf.square(units)))
