@@ -38,16 +38,15 @@ def verdict(summary: Sequence[Dict[str, Any]]) -> str:
     A head, and a line for each aggregator that is not the plain mean; or ''.
   """
   plain = {s['seed']: s for s in summary if s['arm'] == 'plain_mean'}
-  lines = ['Against plain_mean:']
+  lines = ['Against plain_mean: accuracy, and bytes up and in all']
   for row in summary:
     base = plain.get(row['seed'])
     if base is None or row is base:
       continue
     points = 100 * (row['accuracy'] - base['accuracy'])
     up = base['bytes_per_client'] / row['bytes_per_client']
-    whole = base['round_bytes'] / row['round_bytes']
-    lines.append(
-      f'  {row["arm"]}: {points:+.2f} points; bytes up 1/{up:.3g}, '
-      f'in all 1/{whole:.3g}'
-    )
+    text = f'{points:+.2f} points, 1/{up:.3g} up'
+    if base['round_bytes'] and row['round_bytes']:
+      text += f', 1/{base["round_bytes"] / row["round_bytes"]:.3g} in all'
+    lines.append(f'  {row["arm"]}: {text}')
   return '\n'.join(lines) if len(lines) > 1 else ''

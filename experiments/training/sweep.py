@@ -159,6 +159,16 @@ class TrainingSweep(sweep.AbstractSweep):
       if not mine:
         continue
       last = mine[-1]
+      # Rows from before the download could be coded do not say its bytes.
+      down = last.get('download_bytes_per_client')
+      whole = None
+      if down is not None:
+        whole = traffic.round_bytes(
+          config.aggregator,
+          update_bytes=last['bytes_per_client'],
+          model_bytes=down,
+          num_clients=config.clients_per_round,
+        )
       summary.append(
         {
           'arm': _arm(config),
@@ -166,13 +176,8 @@ class TrainingSweep(sweep.AbstractSweep):
           'accuracy': last.get('test_accuracy'),
           'bits_per_coordinate': last['bits_per_coordinate'],
           'bytes_per_client': last['bytes_per_client'],
-          'download_bytes_per_client': last['download_bytes_per_client'],
-          'round_bytes': traffic.round_bytes(
-            config.aggregator,
-            update_bytes=last['bytes_per_client'],
-            model_bytes=last['download_bytes_per_client'],
-            num_clients=config.clients_per_round,
-          ),
+          'download_bytes_per_client': down,
+          'round_bytes': whole,
           'rounds': last['round'],
         }
       )
@@ -188,7 +193,10 @@ def format_table(summary: Sequence[Dict[str, Any]]) -> str:
       s['seed'],
       '-' if s['accuracy'] is None else f'{100 * s["accuracy"]:.2f} %',
       f'{s["bits_per_coordinate"]:g}',
-      f'{s["bytes_per_client"]:,}/{s["download_bytes_per_client"]:,}',
+      '/'.join(
+        '-' if number is None else f'{number:,}'
+        for number in (s['bytes_per_client'], s['download_bytes_per_client'])
+      ),
     )
     for s in summary
   ]
