@@ -9,6 +9,9 @@ import dp_accounting
 
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import distributed_dp_planning
+from tff_autotune_secagg.numerics import mask_keys
+from tff_autotune_secagg.numerics.privacy import discrete_gaussian
+from tff_autotune_secagg.numerics.rotation import block_sample
 
 _ROUNDS = dict(noise_multiplier=2.0, min_clients=100, num_rounds=10)
 _PLAN = dict(
@@ -127,6 +130,75 @@ class PlanModulusTest(parameterized.TestCase):
         alignment=1.0,
       )
 
+  def test_a_sample_has_room_for_its_longer_coordinates(self):
+    options = dict(
+      num_clients=100, noise_multiplier=1.0, min_clients=100, dim=2**16 - 1
+    )
+    stddev = float(discrete_gaussian.STDDEV_BINS)
+    for fraction, alignment in ((1.0, 1.0), (1 / 16, 1.0), (1 / 64, 0.5)):
+      found = autotune.plan_distributed_dp_modulus(
+        alignment=alignment, sampled_fraction=fraction, **options
+      )
+      # k = 8 s sqrt(n) sqrt(1 + kappa^2 n^2 / (m z^2)).
+      spread = 1.0 + (alignment * 100) ** 2 / (fraction * 2**16)
+      self.assertEqual(
+        found,
+        2 ** math.ceil(math.log2(8 * stddev * 10 * math.sqrt(spread))),
+      )
+    # Control: the plan for all coordinates has too little room.
+    whole = autotune.plan_distributed_dp_modulus(**options)
+    self.assertLess(
+      whole,
+      autotune.plan_distributed_dp_modulus(sampled_fraction=1 / 64, **options),
+    )
+
+
+class PlanSampledFractionTest(parameterized.TestCase):
+  @parameterized.parameters(
+    (4, 0.05, 0.83),
+    (10, 0.05, 0.67),
+    (30, 0.05, 0.40),
+    (100, 0.05, 0.17),
+    (1000, 0.05, 0.020),
+    (4, 0.1, 0.71),
+    (100, 0.1, 0.091),
+    (1000, 0.1, 0.010),
+  )
+  def test_is_what_the_noise_over_the_signal_allows(self, ratio, excess, share):
+    # 100 clients, 2**20 coordinates.
+    alignment = 2**10 / 100 / math.sqrt(ratio) * 0.1
+    found = autotune.plan_sampled_fraction(
+      num_clients=100,
+      noise_multiplier=0.1,
+      dim=2**20 - 1,
+      alignment=alignment,
+      excess_error=excess,
+    )
+    self.assertAlmostEqual(found, 1.0 / (1.0 + excess * ratio))
+    self.assertAlmostEqual(found, share, delta=0.005)
+
+  def test_the_error_that_was_asked_for_is_that_of_the_sample(self):
+    options = dict(num_clients=50, noise_multiplier=1.0, alignment=0.5)
+    dim = 2**18
+    for excess in (0.02, 0.05, 0.2):
+      fraction = autotune.plan_sampled_fraction(
+        dim=dim - 1, excess_error=excess, **options
+      )
+      num = block_sample.size(fraction, dim)
+      added = block_sample.error_to_signal(num, dim) * 25.0**2 / dim
+      # Blocks that are not all equal add up to a fourth of the signal.
+      self.assertBetween(added, 0.999 * excess, excess + 0.25 * 25**2 / dim)
+
+  def test_no_fewer_than_1024_coordinates(self):
+    found = autotune.plan_sampled_fraction(
+      num_clients=10, noise_multiplier=10.0, dim=2**16 - 1, alignment=1e-9
+    )
+    self.assertEqual(found, 1 / 64)
+    found = autotune.plan_sampled_fraction(
+      num_clients=10, noise_multiplier=10.0, dim=5, alignment=1e-9
+    )
+    self.assertEqual(found, 1.0)
+
 
 class RowsTest(parameterized.TestCase):
   def test_rows_hold_what_the_package_says(self):
@@ -144,6 +216,31 @@ class RowsTest(parameterized.TestCase):
     self.assertEqual(second['epsilons'][1], expected)
     self.assertAlmostEqual(
       second['noise_to_signal'], 16 * 10**6 * 100 / 70 / 900
+    )
+
+  @parameterized.parameters(
+    (100, 0.5, 1.0, 1.9), (100, 2.0, 0.3, 0.015), (1000, 1.0, 1.0, 8.1)
+  )
+  def test_rows_of_samples(self, num_clients, multiplier, alignment, bits):
+    (row,) = distributed_dp_planning.rows(
+      num_values=2**20 - 1,
+      num_clients=num_clients,
+      min_clients=num_clients,
+      noise_multipliers=[multiplier],
+      num_rounds=[1],
+      delta=1e-6,
+      alignment=alignment,
+      excess_error=0.1,
+    )
+    self.assertAlmostEqual(row['bits_per_value'], bits, delta=0.03 * bits)
+    self.assertAlmostEqual(
+      row['bytes_per_client'],
+      row['bits'] * row['sampled_fraction'] * 2**20 / 8,
+      delta=2 * row['bits'],
+    )
+    self.assertEqual(
+      row['bytes_with_keys'] - row['bytes_per_client'],
+      mask_keys.num_bytes(num_clients),
     )
 
   def test_nothing_to_see_is_infinite_noise(self):

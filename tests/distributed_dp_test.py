@@ -316,6 +316,91 @@ class RoundTest(parameterized.TestCase):
     self.assertTrue(stat_checks.is_near(correlation, 0.0, error))
 
 
+class SampleTest(absltest.TestCase):
+  """A share of the coordinates of twenty clients, 1,024 of 4,096."""
+
+  _options = dict(
+    dim=4096, min_clients=20, noise_multiplier=0.5, sampled_fraction=0.25
+  )
+
+  def test_error_is_the_predicted_one(self):
+    process = _process(**self._options)
+    rng = np.random.default_rng(1)
+    common = rng.normal(size=4096)
+    values = 2.0 * common + rng.normal(size=[20, 4096])
+    # No sample is so much longer that the clip norm trims it.
+    values *= 0.85 / np.linalg.norm(values, axis=1, keepdims=True)
+    values = values.astype(np.float32)
+    wanted = values.sum(axis=0, dtype=np.float64)
+    state, errors = process.initialize(), []
+    for _ in range(4):
+      output = process.next(state, list(values))
+      state, measured = output.state, output.measurements
+      errors.append(np.sum((20.0 * output.result - wanted) ** 2) / 4096)
+      self.assertLess(measured['wrap_probability'], 1e-3)
+    signal = np.sum(wanted**2) / 4096
+    # The noise, and what is not sent; both are of 1,024 draws.
+    expected = 0.5**2 + 3.0 * signal
+    error = expected * np.sqrt(2.0 / (4 * 1024))
+    # Control: the noise alone is another error.
+    self.assertLess(0.5**2, expected - 10.0 * error)
+    self.assertTrue(stat_checks.is_near(np.mean(errors), expected, error))
+    self.assertEqual(measured['sampling_to_signal'], 3.0)
+    self.assertEqual(
+      measured['bytes_per_client'], 1024 * measured['bits_per_coordinate'] // 8
+    )
+    # Four times what was sent shows of it.
+    self.assertBetween(measured['noise_to_signal'] * signal / 0.5**2, 0.7, 1.4)
+
+  def test_clip_norm_adapts_behind_a_sample(self):
+    process = _process(l2_norm_clip=None, **dict(self._options, dim=4000))
+    values = np.full([20, 4000], 0.02 / np.sqrt(4000), np.float32)
+    state = process.initialize()
+    for _ in range(5):
+      state = process.next(state, list(values)).state
+    # All are within it: a tenth less in each round, but for the noise.
+    self.assertBetween(state['clip_norm'], 0.055, 0.08)
+
+  def test_state_of_another_sample_is_refused(self):
+    process = _process(**self._options)
+    other = dict(self._options, sampled_fraction=0.5)
+    state = _process(**other).initialize()
+    message = (
+      r'^The state was written with `sampled_fraction` 0\.5, but this {} has'
+      r' `sampled_fraction` 0\.25: start from'
+    )
+    with self.assertRaisesRegex(ValueError, message.format('process')):
+      autotune.check_state(process, state)
+    with self.assertRaisesRegex(
+      ValueError, message.format('distributed_dp_aggregator')
+    ):
+      process.next(state, [np.ones([4096], np.float32)] * 20)
+    whole = _process(**dict(self._options, sampled_fraction=1.0))
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      '`state` must have the fields of `process`, found those of'
+      ' `sampled_fraction` below 1 where the process has `sampled_fraction` 1.',
+    ):
+      autotune.check_state(whole, state)
+
+  def test_where_all_coordinates_are_sent_state_and_bits_are_the_same(self):
+    # `old_checkpoints_test` holds both to what earlier versions wrote.
+    def seed_fn():
+      return tf.constant([1, 2], tf.int64)  # The same for both.
+
+    outputs, signatures = [], []
+    values = [np.ones([500], np.float32)] * 3
+    for options in (dict(), dict(sampled_fraction=0.1)):
+      process = _aggregator(seed=3, client_seed_fn=seed_fn, **options).create(
+        _VALUE_TYPE
+      )
+      signatures.append(process.next.type_signature)
+      outputs.append(process.next(process.initialize(), values))
+    tff.test.assert_types_identical(*signatures)
+    np.testing.assert_array_equal(outputs[0].result, outputs[1].result)
+    self.assertNotIn('sampling_to_signal', outputs[0].measurements)
+
+
 class ModulusTest(absltest.TestCase):
   def test_parallel_updates_have_room(self):
     process = _process(dim=1000, noise_multiplier=0.3, min_clients=50)

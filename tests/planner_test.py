@@ -13,6 +13,7 @@ from absl.testing import parameterized
 
 from tests import binary_runner
 import tff_autotune_secagg as autotune
+from tff_autotune_secagg import _private_table
 from tff_autotune_secagg import planner
 from tff_autotune_secagg.numerics.tuning import modulus_problems
 
@@ -82,7 +83,7 @@ class RowsTest(parameterized.TestCase):
       noise_to_signal=math.inf,
       epsilons=[0.5, 12.25],
     )
-    lines = planner.format_private_table([row, row], [1, 10]).splitlines()
+    lines = _private_table.format_rows([row, row], [1, 10]).splitlines()
     self.assertLen(lines, 4)
     self.assertEqual(
       [line.split() for line in lines[2:]],
@@ -90,6 +91,27 @@ class RowsTest(parameterized.TestCase):
     )
     self.assertIn('T=10', lines[0])
     self.assertLen({len(line) for line in lines}, 1)
+    self.assertNotIn('sampled', lines[0])
+
+  def test_private_table_of_samples_has_what_is_sent_of_each_value(self):
+    row = dict(
+      noise_multiplier=1.0,
+      bits=7,
+      bytes_per_client=92_500,
+      sampled_fraction=0.1,
+      bits_per_value=0.7,
+      bytes_with_keys=118_673,
+      noise_to_signal=100.0,
+      epsilons=[0.5],
+    )
+    heads, _, line = _private_table.format_rows([row], [1]).splitlines()
+    self.assertEqual(
+      heads.split()[:7],
+      ['z', 'bits', 'bytes', 'sampled', 'bits/value', 'with', 'keys'],
+    )
+    self.assertEqual(
+      line.split(), ['1', '7', '92,500', '0.1', '0.7', '118,673', '100', '0.5']
+    )
 
 
 class BinaryTest(absltest.TestCase):
@@ -169,6 +191,7 @@ class BinaryTest(absltest.TestCase):
       '--num_rounds=7',
       '--delta=1e-05',
       '--alignment=0.5',
+      '--excess_error=0.05',
     ):
       with self.subTest(given):
         output = binary_runner.run_as_main(_PLANNER, given)

@@ -67,6 +67,7 @@ _MODULES = {
   'optimal_wrap_probability': 'modulus_planning',
   'plan_distributed_dp_modulus': 'distributed_dp_planning',
   'plan_modulus': 'modulus_planning',
+  'plan_sampled_fraction': 'distributed_dp_planning',
   'predicted_nmse': 'modulus_planning',
   'programs': 'programs',
   'round_measurements': 'metrics',

@@ -24,6 +24,9 @@ from tff_autotune_secagg.distributed_dp_planning import (
 from tff_autotune_secagg.distributed_dp_planning import (
   plan_distributed_dp_modulus as plan_distributed_dp_modulus,
 )
+from tff_autotune_secagg.distributed_dp_planning import (
+  plan_sampled_fraction as plan_sampled_fraction,
+)
 from tff_autotune_secagg.encoding_stage import (
   QuantizeModEncodingStage as QuantizeModEncodingStage,
 )

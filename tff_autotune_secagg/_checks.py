@@ -256,6 +256,7 @@ _FIELDS = (
   ('zeroing_norm', 'zeroing', 'True', 'False', ('inner_agg', 'value')),
   ('clipping_norm', 'clipping', 'True', 'False', ('inner_agg', 'value')),
   ('forecast', 'wrap_probability', 'None', 'a number', ('rung',)),
+  ('sampled_fraction', 'sampled_fraction', 'below 1', '1', ('min_clients',)),
 )
 
 

@@ -23,9 +23,11 @@ from tff_autotune_secagg.factories import modular_sum
 from tff_autotune_secagg.factories import value_types
 from tff_autotune_secagg.numerics.privacy import clip_bit
 from tff_autotune_secagg.numerics.privacy import distributed_noise
+from tff_autotune_secagg.numerics.rotation import block_sample
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import sample
 from tff_autotune_secagg.stages import share_noise
 
 
@@ -38,6 +40,7 @@ def distributed_dp_aggregator(
   modulus: Optional[int] = None,
   seed: Optional[int] = None,
   client_seed_fn: Optional[Callable[[], tf.Tensor]] = None,
+  sampled_fraction: float = 1.0,
 ) -> tff.aggregators.UnweightedAggregationFactory:
   """Differentially private mean; TensorFlow's seeds are not fit to deploy it.
 
@@ -50,18 +53,21 @@ def distributed_dp_aggregator(
 
   At clients:
     The update is flattened and clipped. If the clip norm adapts, the bit "my
-    norm is at most the clip norm" is appended. The vector is rotated, and
+    norm is at most the clip norm" is appended. The vector is rotated, a public
+    sample of its coordinates is taken if `sampled_fraction` asks for one, and
     rounded to a fine grid, on which its norm is checked exactly. Integers are
     drawn from the discrete Gaussian of 1.4 bins around every coordinate and
     reduced modulo `modulus`. A client whose update is 0 or not finite sends
     noise around 0.
   At server:
-    The sum is read around 0, divided by the number of clients and rotated back.
+    The sum is read around 0, divided by the number of clients, put back in its
+    place if it is of a sample, and rotated back.
   Types:
     `value_type` is a structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.
   State:
-    `settings`, `clip_norm` (float32, units of values) and `inner`.
+    `settings`, `clip_norm` (float32, units of values) and `inner`; with a
+    sample, its public seed inside.
   Measurements:
     They depend on the noised sums and the number of clients alone: `clip_norm`
     of the round; `noise_stddev`, that of a coordinate of the sum of
@@ -71,7 +77,9 @@ def distributed_dp_aggregator(
     `smallest_modulus` that would have done; `noise_to_signal`, squared norm of
     the noise over that of the sum; `alignment`, norm of the sum over that of as
     many parallel updates of full length; `bits_per_coordinate` and
-    `bytes_per_client`. In a refused round the measurements of the sum are 0.
+    `bytes_per_client`; of a sample, `sampling_to_signal`, the mean squared
+    error that it makes, over the squared norm of the sum. In a refused round
+    the measurements of the sum are 0.
   Secure signals:
     The residues, and a 1 of every client, whatever its update.
 
@@ -110,6 +118,11 @@ def distributed_dp_aggregator(
       TensorFlow operations: it is traced into the client's computation. The
       operations must be stateful, or TensorFlow may run them once for all
       rounds; `create` logs a warning if none of them is.
+    sampled_fraction: above 0, at most 1: the share of the rotated coordinates
+      that is sent, but 1,024 of them at least. Clip norm, noise and epsilon are
+      those of 1; the sampling adds (1 / sampled_fraction - 1) times the squared
+      norm of the sum to the squared error. `plan_sampled_fraction` finds the
+      one for a given loss.
 
   Returns:
     A `tff.aggregators.UnweightedAggregationFactory`.
@@ -144,6 +157,9 @@ def distributed_dp_aggregator(
     modulus=modulus,
     seed=_checks.check_seed(seed),
     client_seed_fn=client_seed_fn,
+    sampled_fraction=distributed_dp_planning.check_sampled_fraction(
+      sampled_fraction
+    ),
   )
 
 
@@ -159,6 +175,7 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
     modulus: Optional[int],
     seed: Optional[int],
     client_seed_fn: Optional[Callable[[], tf.Tensor]],
+    sampled_fraction: float = 1.0,
   ):
     """Initializes the factory.
 
@@ -170,6 +187,7 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       modulus: see there; here any modulus that residues can have.
       seed: see there.
       client_seed_fn: see there.
+      sampled_fraction: see there.
     """
     self._noise = dict(
       noise_multiplier=noise_multiplier, min_clients=min_clients
@@ -178,6 +196,7 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
     self._modulus = modulus
     self._seed = seed
     self._client_seed_fn = client_seed_fn
+    self._sampled_fraction = sampled_fraction
 
   def create(self, value_type) -> tff.templates.AggregationProcess:
     """Creates the process.
@@ -206,6 +225,7 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       num_clients=self._noise['min_clients'],
       dim=dim,
       alignment=1.0,
+      sampled_fraction=self._sampled_fraction,
       **self._noise,
     )
     budget = dict(
@@ -213,6 +233,8 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
       count_stddev=clip_bit.default_count_stddev(**self._noise),
     )
     adapts = self._l2_norm_clip is None
+    width = rotate.width(dim + adapts)
+    samples = self._sampling(width)
     builders = [
       (flatten.FlattenStage, {}),
       (clip.ClipStage, dict(l2_norm_clip=self._l2_norm_clip, **budget)),
@@ -220,18 +242,28 @@ class DistributedDpFactory(tff.aggregators.UnweightedAggregationFactory):
         rotate.RotateStage,
         dict(num_rotations=1, min_dim=rotate.MIN_DIM, seed=self._seed),
       ),
+      *samples,
       (
         share_noise.ShareNoiseStage,
         dict(
           max_norm=clip_bit.joint_clip_norm(1.0, **budget) if adapts else 1.0,
           modulus=modulus,
           client_seed_fn=self._client_seed_fn,
+          sampled_from=width if samples else None,
           **self._noise,
         ),
       ),
     ]
     wire = modular_sum.ExactModularSumFactory(modulus=modulus)
     return chain.create_process(builders, wire, value_type)
+
+  def _sampling(self, width):
+    """Returns the builder of the sample; none if all coordinates are sent."""
+    fraction = self._sampled_fraction
+    if block_sample.size(fraction, width) == width:
+      return []
+    options = dict(sampled_fraction=fraction, seed=self._seed)
+    return [(sample.SampleStage, options)]
 
 
 def _check_room(modulus, min_clients):

@@ -14,8 +14,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import dp_accounting
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.numerics import mask_keys
 from tff_autotune_secagg.numerics.privacy import accounting
 from tff_autotune_secagg.numerics.privacy import distributed_noise
+from tff_autotune_secagg.numerics.rotation import block_sample
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import rotate
 
@@ -27,6 +29,7 @@ def plan_distributed_dp_modulus(
   min_clients: int,
   dim: int,
   alignment: float = 1.0,
+  sampled_fraction: float = 1.0,
 ) -> int:
   """Returns the smallest power of two with room for a noised sum.
 
@@ -41,6 +44,8 @@ def plan_distributed_dp_modulus(
     alignment: 0 to 1, norm of the sum over that of as many parallel updates of
       full length, such as the measurement `alignment` of earlier rounds; 1 is
       the worst case.
+    sampled_fraction: as in `distributed_dp_aggregator`. In a sample the sum is
+      longer in each coordinate, and may need more bits.
 
   Returns:
     A power of two; `log2` of it is the bits per coordinate.
@@ -58,7 +63,60 @@ def plan_distributed_dp_modulus(
     alignment=_checks.check_float(
       'alignment', alignment, at_least=0, at_most=1
     ),
+    sampled_fraction=check_sampled_fraction(sampled_fraction),
   )
+
+
+def plan_sampled_fraction(
+  *,
+  num_clients: int,
+  noise_multiplier: float,
+  dim: int,
+  alignment: float,
+  excess_error: float = 0.05,
+) -> float:
+  """Returns the share of coordinates to send for a given loss of accuracy.
+
+  Sending m of D coordinates adds (D / m - 1) |X|^2 to the squared error of a
+  sum X, whose noise has D z^2 c^2. With |X| = alignment n c and
+  N = D z^2 / (alignment n)^2, noise over signal, the added share is
+  `excess_error` where m / D = 1 / (1 + excess_error N).
+
+  Limits:
+    The signal is not known before a training, and is largest in its first
+    rounds: take an alignment that is too large rather than one too small. The
+    formula is for D / m that is a whole number; between two of them the error
+    is up to a fourth of the squared norm of X more. The noise is that of
+    `num_clients`; if they are more than `min_clients` there is more noise, and
+    the added share is less.
+
+  Args:
+    num_clients: int in 2 .. 10**15, n, clients in a round.
+    noise_multiplier: as in `distributed_dp_aggregator`.
+    dim: int in 1 .. 10**15, values of the model update.
+    alignment: above 0, at most 1: norm of the sum over that of as many parallel
+      updates of full length, the mean of the measurement `alignment` over early
+      rounds.
+    excess_error: above 0, at most 1: squared error that the sampling adds, over
+      that of the noise.
+
+  Returns:
+    float in (0, 1], for `sampled_fraction`; not below what 1,024 coordinates
+    are of all, as no fewer are sent.
+
+  Raises:
+    TypeError, ValueError: an argument is of the wrong kind or out of range.
+  """
+  num_clients = _checks.check_count('num_clients', num_clients, 2)
+  noise_multiplier = check_noise_multiplier(noise_multiplier)
+  width = rotated_dim(_checks.check_count('dim', dim))
+  alignment = _checks.check_float('alignment', alignment, above=0, at_most=1)
+  excess_error = _checks.check_float(
+    'excess_error', excess_error, above=0, at_most=1
+  )
+  signal = (alignment * num_clients / noise_multiplier) ** 2
+  fraction = 1.0 / (1.0 + excess_error * width / max(signal, 1e-300))
+  return max(fraction, block_sample.size(0.0, width) / width)
 
 
 def distributed_dp_event(
@@ -170,6 +228,7 @@ def rows(
   num_rounds: Sequence[int],
   delta: float,
   alignment: float,
+  excess_error: Optional[float] = None,
 ) -> List[Dict[str, Any]]:
   """Returns what each noise multiplier gives and costs, for the planner.
 
@@ -182,11 +241,14 @@ def rows(
     delta: in (0, 1).
     alignment: norm of the sum of clipped updates over that of as many parallel
       updates of full length, 0 to 1.
+    excess_error: as in `plan_sampled_fraction`; None to send all coordinates.
 
   Returns:
     For each multiplier: `noise_multiplier`, `epsilons` (one for each of
     `num_rounds`), `modulus`, `bits`, `bytes_per_client` and
-    `noise_to_signal`, squared norms in the model's coordinates.
+    `noise_to_signal`, squared norms in the model's coordinates; with an
+    `excess_error` also `sampled_fraction`, `bits_per_value` of the model, and
+    `bytes_with_keys`: with those of the masks, see `mask_keys.num_bytes`.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
@@ -198,10 +260,24 @@ def rows(
     noise = dict(
       noise_multiplier=multiplier, min_clients=min_clients, dim=num_values
     )
-    modulus = plan_distributed_dp_modulus(
-      num_clients=num_clients, alignment=alignment, **noise
-    )
+    cohort = dict(num_clients=num_clients, alignment=alignment)
+    sampled = {}
+    if excess_error is not None:
+      fraction = plan_sampled_fraction(
+        noise_multiplier=multiplier,
+        dim=num_values,
+        excess_error=excess_error,
+        **cohort,
+      )
+      sampled = dict(sampled_fraction=fraction)
+    modulus = plan_distributed_dp_modulus(**cohort, **noise, **sampled)
     bits = quantization.num_bits(modulus)
+    num_bytes = quantization.payload_bytes(
+      sent_dim(num_values, sampled.get('sampled_fraction', 1.0)), bits
+    )
+    if sampled:
+      sampled['bits_per_value'] = 8 * num_bytes / num_values
+      sampled['bytes_with_keys'] = num_bytes + mask_keys.num_bytes(num_clients)
     energy = num_values * multiplier**2 * num_clients / min_clients
     signal = (float(alignment) * num_clients) ** 2
     found.append(
@@ -213,10 +289,9 @@ def rows(
         ],
         modulus=modulus,
         bits=bits,
-        bytes_per_client=quantization.payload_bytes(
-          rotated_dim(num_values), bits
-        ),
+        bytes_per_client=num_bytes,
         noise_to_signal=energy / signal if signal else math.inf,
+        **sampled,
       )
     )
   return found
@@ -230,6 +305,11 @@ def rotated_dim(dim: int) -> int:
   return rotate.width(dim + 1)
 
 
+def sent_dim(dim: int, sampled_fraction: float) -> int:
+  """Returns m, how many of D = `rotated_dim` coordinates are sent."""
+  return block_sample.size(sampled_fraction, rotated_dim(dim))
+
+
 def smallest_modulus(
   *,
   num_clients: int,
@@ -237,6 +317,7 @@ def smallest_modulus(
   min_clients: int,
   dim: int,
   alignment: float,
+  sampled_fraction: float = 1.0,
 ) -> int:
   """Does `plan_distributed_dp_modulus` for arguments that were checked.
 
@@ -247,7 +328,7 @@ def smallest_modulus(
     num_clients=num_clients,
     noise_multiplier=noise_multiplier,
     min_clients=min_clients,
-    dim=rotated_dim(dim),
+    dim=sent_dim(dim, sampled_fraction),
     alignment=alignment,
   )
   num_bits = quantization.num_bits(distributed_noise.smallest_modulus(stddev))
@@ -260,11 +341,21 @@ def smallest_modulus(
   return 2**num_bits
 
 
+def check_sampled_fraction(value: float) -> float:
+  """Returns `sampled_fraction` after its check."""
+  return _checks.check_float('sampled_fraction', value, above=0, at_most=1)
+
+
+def check_noise_multiplier(value: float) -> float:
+  """Returns `noise_multiplier` after its check."""
+  return _checks.check_float(
+    'noise_multiplier', value, at_least=1e-4, at_most=1e3
+  )
+
+
 def check_noise(noise_multiplier: float, min_clients: int) -> Tuple[float, int]:
   """Returns both after their checks, alone and together."""
-  noise_multiplier = _checks.check_float(
-    'noise_multiplier', noise_multiplier, at_least=1e-4, at_most=1e3
-  )
+  noise_multiplier = check_noise_multiplier(noise_multiplier)
   min_clients = _checks.check_int('min_clients', min_clients, 2, 2**20)
   distributed_noise.max_squared_grid_norm(noise_multiplier, min_clients)
   return noise_multiplier, min_clients

@@ -1,18 +1,21 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how many bits and bytes a model and a cohort need, before training.
+r"""Prints how many bits and bytes a model and a cohort need, before training.
 
 The command::
 
     tff-autotune-planner --num_values=1000000 --num_clients=100
     python -m tff_autotune_secagg.planner --num_clients=1000 --modulus=16
     python -m tff_autotune_secagg.planner --noise_multiplier=1,2,4
+    python -m tff_autotune_secagg.planner --noise_multiplier=1 \
+        --excess_error=0.05
 
 The first is the command as pip installs it, the others the same in a checkout.
 With `--modulus`, says whether that modulus would do; if not, the exit status is
 1.
 With `--noise_multiplier`, plans private rounds, of
-`distributed_dp_aggregator`: epsilon, bits and noise. Each plan refuses the
+`distributed_dp_aggregator`: epsilon, bits and noise; with `--excess_error` as
+well, the fewest coordinates to send. Each plan refuses the
 flags of the other.
 """
 
@@ -25,6 +28,7 @@ from absl import flags
 
 from tff_autotune_secagg import _checks
 from tff_autotune_secagg import _command
+from tff_autotune_secagg import _private_table
 from tff_autotune_secagg.numerics.rounding import modes
 
 Row = Dict[str, Any]
@@ -35,7 +39,13 @@ _EVEN, _UNEVEN = 0.04, 0.4
 
 # Flags that only one of the two plans reads.
 _OF_PUBLIC_ROUNDS = ('targets', 'dither', 'modulus')
-_OF_PRIVATE_ROUNDS = ('min_clients', 'num_rounds', 'delta', 'alignment')
+_OF_PRIVATE_ROUNDS = (
+  'min_clients',
+  'num_rounds',
+  'delta',
+  'alignment',
+  'excess_error',
+)
 
 
 def rows(
@@ -146,32 +156,6 @@ def format_table(found: Sequence[Row]) -> str:
   return '\n'.join(lines)
 
 
-def format_private_table(
-  found: Sequence[Row], num_rounds: Sequence[int]
-) -> str:
-  """Returns `distributed_dp_planning.rows` as text."""
-  heads = ['z', 'bits', 'bytes', 'noise/signal']
-  lines = [[*heads, *(f'epsilon, T={rounds}' for rounds in num_rounds)]]
-  for row in found:
-    lines.append(
-      [
-        f'{row["noise_multiplier"]:g}',
-        f'{row["bits"]}',
-        f'{row["bytes_per_client"]:,d}',
-        f'{row["noise_to_signal"]:.3g}',
-        *(f'{epsilon:.3g}' for epsilon in row['epsilons']),
-      ]
-    )
-  widths = [
-    max(len(head) + 2, *map(len, cells)) for head, *cells in zip(*lines)
-  ]
-  lines.insert(1, ['-' * width for width in widths])
-  return '\n'.join(
-    '  '.join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
-    for first, *others in lines
-  )
-
-
 def define_flags() -> None:
   """Defines the flags of `main`."""
   flags.DEFINE_integer('num_values', 10**6, 'Size of the model.', lower_bound=1)
@@ -205,6 +189,12 @@ def define_flags() -> None:
     0.3,
     'Private: norm of the sum over that of as many parallel updates of full'
     ' length.',
+  )
+  flags.DEFINE_float(
+    'excess_error',
+    None,
+    'Private: plans a sample of the coordinates that adds such a share to the'
+    ' squared error of the noise, such as 0.05. By default all are sent.',
   )
 
 
@@ -292,8 +282,9 @@ def _print_private(values):
     num_rounds=num_rounds,
     delta=values.delta,
     alignment=values.alignment,
+    excess_error=values.excess_error,
   )
-  print(format_private_table(found, num_rounds))
+  print(_private_table.format_rows(found, num_rounds))
 
 
 def _numbers(name: str, texts: Sequence[str], kind=float) -> List[Any]:

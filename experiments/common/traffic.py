@@ -2,22 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client sends and receives in a round beside its update."""
 
-import math
-
 from experiments.common import aggregators
+from tff_autotune_secagg.numerics import mask_keys
 
 
 def key_bytes(num_clients: int) -> int:
   """Bytes of keys and shares of a client, in both directions.
 
-  In the masking protocol of Bonawitz et al. (2017). Of and for each client: 64
-  of public keys, of which a client sends its own; two encrypted shares of 33
-  bytes and a tag of 16, sent and received; one share of 33 to unmask. And one
-  bit to say who survived.
+  The package's planner counts them as well: `mask_keys.num_bytes`.
   """
-  sent = 64 + num_clients * (2 * 33 + 16) + num_clients * 33
-  received = num_clients * (64 + 2 * 33 + 16) + math.ceil(num_clients / 8)
-  return sent + received
+  return mask_keys.num_bytes(num_clients)
 
 
 def round_bytes(

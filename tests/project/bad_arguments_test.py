@@ -53,6 +53,7 @@ _NOISE_MULTIPLIER = (
   _NOT_FLOAT,
   (0, 0.0, -1.0, 1e-5, 1001, 10**400) + _NOT_FINITE,
 )
+_SHARE = (_NOT_FLOAT, (0, 0.0, -0.1, 1.1, 10**400) + _NOT_FINITE)
 _MIN_CLIENTS = (_NOT_INT, (1, 0, -5, 2**20 + 1, 10**400))
 _NUM_ROUNDS = (_NOT_INT, (0, -1, 10**400))
 _FUNCTION = ((3, 'seed', [len]), ())
@@ -177,6 +178,7 @@ _CALLABLES = {
       modulus=(tuple(v for v in _NOT_INT if v is not None), _MODULUS[1]),
       seed=_SEED,
       client_seed_fn=_FUNCTION,
+      sampled_fraction=_SHARE,
     ),
   ),
   'distributed_dp_epsilon': (
@@ -231,6 +233,18 @@ _CALLABLES = {
       min_clients=_MIN_CLIENTS,
       dim=_COUNT,
       alignment=(_NOT_FLOAT, (-0.1, 1.1, 10**400) + _NOT_FINITE),
+      sampled_fraction=_SHARE,
+    ),
+  ),
+  'plan_sampled_fraction': (
+    autotune.plan_sampled_fraction,
+    dict(num_clients=10, noise_multiplier=1.0, dim=100, alignment=0.5),
+    dict(
+      num_clients=(_NOT_INT, (1, 0, -1)),
+      noise_multiplier=_NOISE_MULTIPLIER,
+      dim=_COUNT,
+      alignment=_SHARE,
+      excess_error=_SHARE,
     ),
   ),
   'plan_modulus': (

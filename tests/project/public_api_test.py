@@ -42,6 +42,7 @@ _NAMES = [
   'optimal_wrap_probability',
   'plan_distributed_dp_modulus',
   'plan_modulus',
+  'plan_sampled_fraction',
   'predicted_nmse',
   'programs',
   'round_measurements',

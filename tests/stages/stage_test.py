@@ -20,6 +20,7 @@ from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import mark_broken
 from tff_autotune_secagg.stages import quantize
 from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import sample
 from tff_autotune_secagg.stages import share_noise
 from tff_autotune_secagg.stages import stage
 from tff_autotune_secagg.stages import weigh
@@ -62,6 +63,8 @@ _STAGES = (
     dict(l2_norm_clip=100.0, noise_multiplier=1.0, count_stddev=1.0),
     _VECTOR,
   ),
+  # Of so few coordinates the sample is all.
+  ('sample', sample.SampleStage, dict(sampled_fraction=0.5, seed=1), _VECTOR),
   (
     'share_noise',
     share_noise.ShareNoiseStage,

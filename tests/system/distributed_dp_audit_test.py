@@ -7,11 +7,16 @@ runtime take hours. The attacker knows all updates and the rotations, chose one
 update longer than the clip norm, and asks whether it was 0: the neighbours of
 the guarantee. With less noise than is stated the attack shows more than is
 claimed, which is the control.
+
+Where a sample of the coordinates is sent, the attacker knows that too, before
+the update is chosen: all of it is in the coordinates that are sent, so that it
+is longest behind the sample. The round's number stays the same for that.
 """
 
 import collections
 import functools
 import math
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -23,14 +28,17 @@ import tensorflow as tf
 from tff_autotune_secagg.numerics.privacy import accounting
 from tff_autotune_secagg.numerics.privacy import clip_bit
 from tff_autotune_secagg.numerics.privacy import distributed_noise
+from tff_autotune_secagg.numerics.rotation import block_sample
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import sample
 from tff_autotune_secagg.stages import share_noise
 from tff_autotune_secagg.stages import wire
 
 _NUM_CLIENTS = 5
 _DIM = 12
+_SAMPLED = 2  # Of 16 coordinates.
 _ROUNDS = 3000
 _MODULUS = 64
 _MULTIPLIER = 1.0
@@ -41,11 +49,17 @@ _CONFIDENCE = 1.0 - 1e-6  # Of the lower bound, in all: the best of several.
 
 
 class _Rounds:
-  """Rounds of the composition, with the noise of `multiplier`."""
+  """Rounds of the composition, with the noise of `multiplier`.
 
-  def __init__(self, *, adapts, multiplier):
+  If `samples`, with a sample of the coordinates; clients limit what they send
+  to `max_norm`.
+  """
+
+  def __init__(self, *, adapts, multiplier, samples=False, max_norm=1.0):
     self._client_seed = None
-    max_norm = 1.0
+    # As many as are rotated: none of what was chosen is cut off.
+    self.dim = 16 if samples else _DIM
+    self._samples = samples
     if adapts:
       max_norm = clip_bit.joint_clip_norm(1.0, multiplier, _COUNT_STDDEV)
     builders = [
@@ -59,6 +73,11 @@ class _Rounds:
         ),
       ),
       (rotate.RotateStage, dict(num_rotations=1, min_dim=16, seed=7)),
+      *(
+        [(sample.SampleStage, dict(sampled_fraction=_SAMPLED / 16, seed=7))]
+        if samples
+        else []
+      ),
       (
         share_noise.ShareNoiseStage,
         dict(
@@ -71,18 +90,32 @@ class _Rounds:
       ),
       (wire.WireStage, dict(modulus=_MODULUS, in_modulus=_MODULUS)),
     ]
-    self._stages, specs = [], [tf.TensorSpec([_DIM], tf.float32)]
-    for stage_class, options in builders:
-      self._stages.append(stage_class(specs, **options))
-      specs = self._stages[-1].out_specs
+    self._stages, specs = [], [tf.TensorSpec([self.dim], tf.float32)]
+    with mock.patch.object(block_sample, 'MIN_SAMPLE', 1):
+      for stage_class, options in builders:
+        self._stages.append(stage_class(specs, **options))
+        specs = self._stages[-1].out_specs
+    self._num_sent = specs[0].shape[0]
     self._states = [made.initial_state() for made in self._stages]
+
+  def canary(self, generator):
+    """A direction that the attacker knows to be sent, of length 1."""
+    if not self._samples:
+      direction = generator.normal(size=self.dim)
+    else:
+      sent = [tf.ones([_SAMPLED])]
+      for index in (3, 2):  # The sample and the rotation, back to front.
+        sent, _, _ = self._stages[index].decode(sent, (), self._states[index])
+      direction = sent[0].numpy()
+    return direction / np.linalg.norm(direction)
 
   def _one_round(self, number, updates, seed):
     """The server's mean, from the initial state but for the round's number."""
     states = [dict(state) for state in self._states]
-    states[2]['round'] = number
+    if not self._samples:
+      states[2]['round'] = number
     parameters = [m.parameters(s) for m, s in zip(self._stages, states)]
-    total = tf.zeros([16], tf.int32)
+    total = tf.zeros([self._num_sent], tf.int32)
     for client in range(_NUM_CLIENTS):
       self._client_seed = tf.stack([number, 100 * seed + client])
       leaves = [updates[client]]
@@ -112,17 +145,16 @@ class _Rounds:
 
 
 @functools.lru_cache(maxsize=None)
-def _rounds(adapts, multiplier):
+def _rounds(adapts, multiplier, **options):
   """`_Rounds`, traced once for all seeds."""
-  return _Rounds(adapts=adapts, multiplier=multiplier)
+  return _Rounds(adapts=adapts, multiplier=multiplier, **options)
 
 
 def _epsilon_shown(rounds, seed):
   """Lower bound on epsilon from the attack, with `_CONFIDENCE`."""
   generator = np.random.default_rng(seed)
-  canary = generator.normal(size=_DIM)
-  canary /= np.linalg.norm(canary)
-  others = generator.normal(size=[_NUM_CLIENTS - 1, _DIM]) * 0.02
+  canary = rounds.canary(generator)
+  others = generator.normal(size=[_NUM_CLIENTS - 1, rounds.dim]) * 0.02
   absent, present = (
     rounds.means(np.vstack([update, others]), 2 * seed + in_or_out) @ canary
     for in_or_out, update in enumerate((0.0 * canary, 5.0 * canary))
@@ -160,6 +192,17 @@ class AuditTest(parameterized.TestCase):
   @parameterized.parameters(False, True)
   def test_control_a_third_of_the_noise_is_found_out(self, adapts):
     rounds = _rounds(adapts, _MULTIPLIER / 3.0)
+    self.assertGreater(_epsilon_shown(rounds, 1), _epsilon_claimed())
+
+  def test_attack_on_a_known_sample_shows_less_than_is_claimed(self):
+    shown = _epsilon_shown(_rounds(False, _MULTIPLIER, samples=True), 3)
+    self.assertLess(shown, _epsilon_claimed())
+    self.assertGreater(shown, 0.25 * _epsilon_claimed())
+
+  def test_control_a_clip_before_the_sample_is_found_out(self):
+    # What was clipped to 1 is so much longer behind the sample. The same noise.
+    longer = math.sqrt(16 / _SAMPLED)
+    rounds = _rounds(False, _MULTIPLIER / longer, samples=True, max_norm=longer)
     self.assertGreater(_epsilon_shown(rounds, 1), _epsilon_claimed())
 
 

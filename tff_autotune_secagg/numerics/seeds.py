@@ -15,6 +15,7 @@ import tensorflow as tf
 ROTATION_STREAM = 0
 DITHER_STREAM = 1
 DOWNLOAD_STREAM = 2
+SAMPLE_STREAM = 3
 
 
 def private_seed() -> tf.Tensor:

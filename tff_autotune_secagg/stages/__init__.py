@@ -9,8 +9,9 @@ federated computation. What a client's value goes through, from above::
       weigh      multiply           flatten      one vector
       flatten    one vector         clip         limit the norm
       rotate     look normal        rotate       spread
-      quantize   bins, residues     share_noise  noise, residues
-      wire       sum exactly        wire         sum exactly
+      quantize   bins, residues     sample       only some, if asked for
+      wire       sum exactly        share_noise  noise, residues
+                                    wire         sum exactly
 
 `stage` says what a stage is, `state_guard` how a state of others is refused.
 """

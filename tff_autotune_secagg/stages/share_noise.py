@@ -44,6 +44,7 @@ class ShareNoiseStage(stage.Stage):
     max_norm,
     modulus,
     client_seed_fn,
+    sampled_from=None,
   ):
     """Initializes the stage.
 
@@ -54,6 +55,8 @@ class ShareNoiseStage(stage.Stage):
       max_norm: largest norm of a vector, in its own units.
       modulus: k, of the residues.
       client_seed_fn: as in `distributed_dp_aggregator`.
+      sampled_from: D, the coordinates of which the vector is a public sample,
+        scaled to the length of all; None if it is no sample.
     """
     super().__init__(specs)
     (self._spec,) = specs
@@ -62,6 +65,7 @@ class ShareNoiseStage(stage.Stage):
     self._min_clients = min_clients
     self._max_norm = max_norm
     self._modulus = modulus
+    self._sampled_from = sampled_from
     self._client_seed_fn = client_seed_fn or seeds.private_seed
     self._squared_grid_norm = distributed_noise.max_squared_grid_norm(
       noise_multiplier, min_clients
@@ -139,6 +143,9 @@ class ShareNoiseStage(stage.Stage):
       modulus=self._modulus,
       squared_grid_norm=self._squared_grid_norm,
     )
+    if self._sampled_from is not None:
+      # The noise of what is put back is that of all D coordinates.
+      seen['noise_to_signal'] *= self._sampled_from / self._spec.shape[0]
     for name, value in seen.items():
       measurements[name] = tf.where(is_enough, value, tf.zeros_like(value))
     num_bits = quantization.num_bits(self._modulus)
