@@ -22,6 +22,7 @@ from experiments.common.baselines import levels
 from experiments.common.baselines import local_quantization
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics.privacy import clip_bit
+from tff_autotune_secagg.numerics.rotation import block_sample
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import rotate
@@ -239,7 +240,12 @@ def _central_dp(info: Round, noise_multiplier, clip_norm) -> Built:
 
 
 def _distributed_dp(
-  info: Round, noise_multiplier, min_clients, clip_norm, modulus
+  info: Round,
+  noise_multiplier,
+  min_clients,
+  clip_norm,
+  modulus,
+  sampled_fraction,
 ) -> Built:
   noise = dict(
     noise_multiplier=noise_multiplier,
@@ -247,15 +253,23 @@ def _distributed_dp(
   )
   if modulus is None:
     modulus = autotune.plan_distributed_dp_modulus(
-      num_clients=info.num_clients, dim=info.num_values, **noise
+      num_clients=info.num_clients,
+      dim=info.num_values,
+      sampled_fraction=sampled_fraction,
+      **noise,
     )
   factory = autotune.distributed_dp_aggregator(
-    l2_norm_clip=clip_norm, modulus=modulus, seed=info.seed, **noise
+    l2_norm_clip=clip_norm,
+    modulus=modulus,
+    seed=info.seed,
+    sampled_fraction=sampled_fraction,
+    **noise,
   )
   bits = quantization.num_bits(modulus)
   # A coordinate for the clip bit, if the norm adapts.
   width = rotate.width(info.num_values + (clip_norm is None))
-  num_bytes = quantization.payload_bytes(width, bits)
+  num_sent = block_sample.size(sampled_fraction, width)
+  num_bytes = quantization.payload_bytes(num_sent, bits)
   return Built(factory, bits, num_bytes)
 
 

@@ -55,6 +55,13 @@ def _probability(text: str) -> Optional[float]:
   return value
 
 
+def _share(text: str) -> float:
+  value = float(text)
+  if not 0 < value <= 1:
+    raise ValueError('above 0 and at most 1')
+  return value
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
   def read(text):
     if text not in choices:
@@ -73,6 +80,7 @@ _RULES = {
   _int_or_auto: 'auto or an int',
   _float_or_auto: 'auto or a positive number',
   _probability: 'auto or a number between 0 and 1',
+  _share: 'above 0 and at most 1',
 }
 
 
@@ -139,11 +147,13 @@ _ENTRIES: Dict[str, _Entry] = {
   ),
   'distributed_dp': _entry(
     'this package, with noise of the clients; an unweighted mean; min_clients '
-    'are those of the round unless given',
+    'are those of the round unless given; sampled_fraction of the coordinates '
+    'is sent',
     noise_multiplier=(_positive_float, 1.0),
     min_clients=(_int_or_auto, None),
     clip_norm=(_float_or_auto, None),
     modulus=(_int_or_auto, None),
+    sampled_fraction=(_share, 1.0),
   ),
   'rotated_quantization': _in_the_clear(
     'rotation, then a range per client, in the clear (Suresh et al. 2017)',

@@ -264,6 +264,17 @@ class SmokeTest(absltest.TestCase):
     self.assertEqual(status, 0)
     self.assertTrue(_is_picture(picture))
 
+  def test_distributed_dp_of_a_sample(self):
+    output = os.path.join(self.create_tempdir().full_path, 'rows.jsonl')
+    printed = self._run(
+      'distributed_dp.run_sampling',
+      '--smoke',
+      '--seeds=1',
+      f'--results={output}',
+    )
+    self.assertLen(printed.splitlines(), 2 + 4)
+    self.assertLen(result_rows.read(output), 2)
+
   def test_protocol_cost(self):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'rows.jsonl')

@@ -176,14 +176,17 @@ class SessionsTest(absltest.TestCase):
       runner.run(test, out=report.write)
     self.assertEqual(runner.failures, 0, report.getvalue())
 
-  def test_the_planner_prints_the_table_of_a_document(self):
-    (shell,) = (b for b in _blocks('shell') if '--noise_multiplier=' in b.code)
-    (table,) = (b for b in _blocks('text') if b.document == shell.document)
-    python, *arguments = shlex.split(shell.code.replace('\\\n', ' '))
-    self.assertEqual(python, 'python')
-    self.assertEqual(arguments.pop(0), '-m')
-    printed = binary_runner.run_as_main(*arguments).stdout
-    self.assertTrue(printed_numbers.same_text(printed, table.code), printed)
+  def test_the_planner_prints_the_tables_of_the_documents(self):
+    shells = [b for b in _blocks('shell') if '--noise_multiplier=' in b.code]
+    tables = [b for b in _blocks('text') if 'noise/signal' in b.code]
+    self.assertLen(shells, 2)
+    self.assertLen(tables, 2)
+    for shell, table in zip(shells, tables):
+      python, *arguments = shlex.split(shell.code.replace('\\\n', ' '))
+      self.assertEqual(python, 'python')
+      self.assertEqual(arguments.pop(0), '-m')
+      printed = binary_runner.run_as_main(*arguments).stdout
+      self.assertTrue(printed_numbers.same_text(printed, table.code), printed)
 
 
 if __name__ == '__main__':

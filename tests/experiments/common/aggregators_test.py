@@ -175,6 +175,8 @@ class PayloadTest(parameterized.TestCase):
     # Of 1,024 coordinates; parallel updates of ten clients have room.
     ('distributed_dp', 'distributed_dp', 6, 768, True),
     ('distributed_dp_k', 'distributed_dp:modulus=128', 7, 896, True),
+    # Of so few all are sent; `test_bytes_of_a_sample` has more.
+    ('distributed_dp_p', 'distributed_dp:sampled_fraction=0.5', 6, 768, True),
     # Order 1008 is the next after 1000; 8 bytes for the client's range.
     ('suresh', 'rotated_quantization:bits=4', 4, 512, False),
     ('kashin', 'kashin:modulus=256', 8, 2048, True),
@@ -184,6 +186,16 @@ class PayloadTest(parameterized.TestCase):
     self.assertEqual(built.bits_per_coordinate, bits)
     self.assertEqual(built.bytes_per_client, num_bytes)
     self.assertEqual(aggregators.parse(text).secure, secure)
+
+  def test_bytes_of_a_sample(self):
+    for fraction, bits in ((1, 7), (0.25, 8), (0.1, 8)):
+      built = aggregator_factories.build(
+        f'distributed_dp:clip_norm=1,sampled_fraction={fraction}',
+        _info(100, leaf_sizes=(2**15,)),
+      )
+      self.assertEqual(built.bits_per_coordinate, bits)
+      num_sent = math.ceil(fraction * 2**15)
+      self.assertEqual(built.bytes_per_client, math.ceil(num_sent * bits / 8))
 
   def test_compression_counts_only_large_tensors_at_eight_bits(self):
     built = aggregator_factories.build(
