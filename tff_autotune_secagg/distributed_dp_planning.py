@@ -77,16 +77,16 @@ def plan_sampled_fraction(
 ) -> float:
   """Returns the share of coordinates to send for a given loss of accuracy.
 
-  Sending m of D coordinates adds (D / m - 1) |X|^2 to the squared error of a
-  sum X, whose noise has D z^2 c^2. With |X| = alignment n c and
-  N = D z^2 / (alignment n)^2, noise over signal, the added share is
+  Sending m of D coordinates adds D / m - 1 times the squared norm of the sum to
+  its squared error, where noise has D z^2 c^2. The norm is alignment n c.
+  With noise over signal N = D z^2 / (alignment n)^2 the added share is
   `excess_error` where m / D = 1 / (1 + excess_error N).
 
   Limits:
     The signal is not known before a training, and is largest in its first
     rounds: take an alignment that is too large rather than one too small. The
     formula is for D / m that is a whole number; between two of them the error
-    is up to a fourth of the squared norm of X more. The noise is that of
+    is up to a fourth of the squared norm of the sum more. The noise is that of
     `num_clients`; if they are more than `min_clients` there is more noise, and
     the added share is less.
 

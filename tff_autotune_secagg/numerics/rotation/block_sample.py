@@ -6,17 +6,18 @@ A rotated vector of D coordinates is cut into m blocks of b_i coordinates each,
 all D / m or, where that is no whole number, the first ones one coordinate
 longer. From each block one coordinate is drawn, all of them equally likely, and
 multiplied by sqrt(b_i); `put_back` multiplies by sqrt(b_i) once more and fills
-up with zeros. For any vector x, over the draws,
+up with zeros. Over the draws, for any vector,
 
-  - the vector that was taken has the mean squared norm |x|^2;
-  - what is put back has the mean x, and the mean squared error
-    sum (b_i - 1) |x_i|^2, x_i being x in block i: (D / m - 1) |x|^2 for blocks
-    of D / m, and near `error_to_signal` |x|^2 for a rotated x in any case;
-  - noise of variance v in each of the m coordinates comes back with the squared
-    norm D v exactly, that of such noise in all D coordinates.
+- the mean squared norm of what was taken is that of the vector;
+- the mean of what is put back is the vector. Its mean squared error is the sum
+  of b_i - 1 times the squared norm of the vector in block i: D / m - 1 times
+  that of the vector if all blocks have D / m coordinates, and near
+  `error_to_signal` times that of a rotated vector in any case;
+- noise of variance v in each of the m coordinates comes back with the expected
+  squared norm D v, that of such noise in all D coordinates.
 
-Without the rotation the first two hold as well, but a vector of a few large
-coordinates would be lost or be far too long.
+Without the rotation this holds as well, but a vector of a few large coordinates
+would be lost, or be far too long.
 
 No TFF here: everything is Python numbers, or TensorFlow on dense tensors.
 """
