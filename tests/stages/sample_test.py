@@ -17,9 +17,9 @@ from tff_autotune_secagg.stages import share_noise
 from tff_autotune_secagg.stages import stage
 
 _DIM = 4096
-_CLIENTS = 10
+_CLIENTS = 4
 _ROUNDS = 24
-_MULTIPLIER = 0.5
+_MULTIPLIER = 0.1
 
 
 class StageTest(parameterized.TestCase):

@@ -32,6 +32,14 @@ over all rounds, sums of D coordinates in T rounds have
 and others that keep their noise to themselves. What further clients send only
 adds to a sum that is private already, and so does reduction modulo k.
 
+A sample of the coordinates. Let a round send any m of D coordinates, scaled in
+any way, chosen by public coins, by what earlier rounds released, or by whoever
+wants to know; and let the centres of what is sent be within the limit. Given
+the choice, which clients' fresh noise does not depend on, the round is one of m
+coordinates. So all of this holds with m in place of D, and with D as a bound.
+Putting the coordinates back is a post-processing. That nobody knows the choice
+beforehand is not made use of.
+
 A client computes in bins, where clip and noise are constants. So no clip norm
 that a server may state, and no state, can weaken the guarantee.
 
