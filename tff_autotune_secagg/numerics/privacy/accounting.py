@@ -76,7 +76,7 @@ class Rounds(NamedTuple):
   Attributes:
     noise_multiplier: z of the noise that the shares add up to, positive.
     min_clients: n, the honest shares.
-    num_rounds: T.
+    num_rounds: T, as many as there are.
   """
 
   noise_multiplier: float
