@@ -81,6 +81,84 @@ class AccountingTest(parameterized.TestCase):
     self.assertEqual(found, math.inf)
 
 
+class ShortRoundsTest(parameterized.TestCase):
+  """Rounds whose sums were unmasked with too few honest shares."""
+
+  _PLAN = dict(noise_multiplier=2.0, min_clients=70, dim=10**5, delta=1e-6)
+
+  def _epsilon(self, num_rounds, num_short_rounds=None):
+    return autotune.distributed_dp_epsilon(
+      num_rounds=num_rounds, num_short_rounds=num_short_rounds, **self._PLAN
+    )
+
+  def test_one_costs_what_its_shares_leave_of_the_noise(self):
+    self.assertAlmostEqual(self._epsilon(1), 2.3, delta=0.05)
+    for shares, expected in ((10, 7.2), (2, 28.0)):
+      found = self._epsilon(0, {shares: 1})
+      self.assertAlmostEqual(found, expected, delta=0.02 * expected)
+      # A training that was planned for so many clients, at their noise.
+      alike = autotune.distributed_dp_epsilon(
+        **dict(
+          self._PLAN,
+          noise_multiplier=2.0 * math.sqrt(shares / 70),
+          min_clients=shares,
+          num_rounds=1,
+        )
+      )
+      self.assertAlmostEqual(found / alike, 1.0, delta=1e-9)
+
+  def test_rounds_compose(self):
+    """Divergences of Renyi add up, so a bound by them holds for all."""
+    found = self._epsilon(5, {10: 2, 35: 1})
+    event = autotune.distributed_dp_event(
+      noise_multiplier=2.0,
+      min_clients=70,
+      num_rounds=5,
+      dim=10**5,
+      num_short_rounds={10: 2, 35: 1},
+    )
+    multipliers = [(e.event.noise_multiplier, e.count) for e in event.events]
+    expected = [
+      (2.0 * math.sqrt(m / 70 * (1 - 1 / m)), count)
+      for m, count in ((70, 5), (10, 2), (35, 1))
+    ]
+    for pair, wanted in zip(multipliers, expected):
+      self.assertAlmostEqual(pair[0], wanted[0])
+      self.assertEqual(pair[1], wanted[1])
+    accountant = dp_accounting.pld.PLDAccountant()
+    accountant.compose(event)
+    self.assertAlmostEqual(
+      found / accountant.get_epsilon(1e-6), 1.0, delta=2e-3
+    )
+    self.assertGreater(found, self._epsilon(5, {10: 2}))
+    self.assertGreater(self._epsilon(5, {10: 2}), self._epsilon(5))
+    self.assertEqual(self._epsilon(5, {}), self._epsilon(5))
+
+  def test_the_client_s_own_share_alone_hides_nothing(self):
+    self.assertEqual(self._epsilon(1, {1: 1}), math.inf)
+
+  @parameterized.parameters(
+    ({70: 1}, ValueError, r'shares in num_short_rounds` .* most 69, found 70'),
+    ({0: 1}, ValueError, r'shares in num_short_rounds` .* least 1 .*found 0'),
+    ({True: 1}, TypeError, r'shares in num_short_rounds` .*found True'),
+    ({10: 0}, ValueError, r'rounds in num_short_rounds` .* least 1 .*found 0'),
+    ({10: 1.5}, TypeError, r'rounds in num_short_rounds` .*found 1\.5'),
+  )
+  def test_other_members_are_refused(self, num_short_rounds, error, message):
+    with self.assertRaisesRegex(error, message):
+      self._epsilon(1, num_short_rounds)
+
+  def test_an_event_of_a_single_share_is_refused(self):
+    with self.assertRaisesRegex(ValueError, r'shares .* least 2 .*found 1'):
+      autotune.distributed_dp_event(
+        noise_multiplier=2.0,
+        min_clients=70,
+        num_rounds=5,
+        dim=10**5,
+        num_short_rounds={1: 1},
+      )
+
+
 class PlanModulusTest(parameterized.TestCase):
   @parameterized.parameters((10, 64), (100, 128), (1000, 512), (10_000, 2048))
   def test_noise_alone(self, num_clients, modulus):

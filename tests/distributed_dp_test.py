@@ -4,8 +4,9 @@
 
 import copy
 import functools
+import os
+from unittest import mock
 
-from absl import logging
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -17,6 +18,7 @@ from tests import factory_conformance
 from tests import stat_checks
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import distributed_dp
+from tff_autotune_secagg.numerics import seeds
 
 setUpModule = factory_conformance.set_up_context
 
@@ -109,32 +111,53 @@ class ArgumentsTest(parameterized.TestCase):
       _aggregator().create(value_type)
 
   @parameterized.named_parameters(
-    ('tensor', lambda: tf.constant([1, 2], tf.int64), True),
-    ('python', lambda: np.random.default_rng().integers(9, size=[2]), True),
+    ('tensor', lambda: tf.constant(np.frombuffer(os.urandom(16), np.int64))),
+    ('python', lambda: np.random.default_rng().integers(9, size=[2])),
+    ('drawn_with_a_seed', lambda: tf.random.uniform([2], 0, 9, tf.int64, 1)),
+  )
+  def test_a_seed_that_cannot_change_is_refused(self, client_seed_fn):
+    with self.assertRaisesRegex(
+      ValueError,
+      '^`client_seed_fn` must return another seed in every call, found no'
+      r' stateful TensorFlow operation .* `allow_guessable_noise=True`\.$',
+    ):
+      _aggregator(client_seed_fn=client_seed_fn).create(_VALUE_TYPE)
+    # As a test may want it, of which nobody's data is part.
+    _aggregator(
+      client_seed_fn=client_seed_fn, allow_guessable_noise=True
+    ).create(_VALUE_TYPE)
+
+  @parameterized.named_parameters(
+    ('of_tff', tff.aggregators.UnweightedMeanFactory, False),
+    ('weighted_of_tff', tff.aggregators.MeanFactory, True),
+    ('ours', autotune.SecureUnweightedMeanFactory, False),
+    ('weighted_ours', autotune.SecureMeanFactory, True),
     (
-      'file',
-      lambda: tf.ensure_shape(
-        tf.io.decode_raw(tf.io.read_file('/dev/urandom'), tf.int64), [2]
-      ),
-      True,
-    ),
-    ('drawn', lambda: tf.random.uniform([2], 0, 9, tf.int64), False),
-    (
-      'drawn_by_a_generator',
-      lambda: tf.random.Generator.from_non_deterministic_state().uniform(
-        [2], 0, 9, tf.int64
+      'of_tff_with_clipping_between',
+      lambda inner: tff.aggregators.UnweightedMeanFactory(
+        tff.aggregators.clipping_factory(1.0, inner)
       ),
       False,
     ),
-    ('own', None, False),
   )
-  def test_a_seed_that_cannot_change_is_said(self, client_seed_fn, is_said):
-    with self.assertLogs(level='WARNING') as logs:
-      logging.warning('At least one.')
-      _aggregator(client_seed_fn=client_seed_fn).create(_VALUE_TYPE)
-    said = [x for x in logs.output if 'found no stateful TensorFlow op' in x]
-    self.assertEqual(bool(said), is_said, said)
-    self.assertLessEqual(len(said), 1)
+  def test_a_mean_of_the_mean_is_refused(self, mean_of, is_weighted):
+    factory = mean_of(_aggregator())
+    types = [_VALUE_TYPE, tff.TensorType(np.float32)][: 1 + is_weighted]
+    with self.assertRaisesRegex(
+      ValueError,
+      '^`value_sum_factory` must not be a distributed_dp_aggregator, found one'
+      r' in a \w*MeanFactory: it returns the mean, which would be divided once'
+      r' more\. Pass it as it is, without a mean around it\.$',
+    ):
+      factory.create(*types)
+
+  def test_modulus_without_room_for_the_expected_clients(self):
+    with self.assertRaisesWithLiteralMatch(
+      ValueError,
+      '`modulus` 112 is too small for `expected_clients` 200: their noise alone'
+      ' needs 159. Raise `modulus`, or leave it out.',
+    ):
+      _aggregator(min_clients=100, expected_clients=200, modulus=112)
 
   @parameterized.parameters(None, 1.0)
   def test_nothing_to_sum(self, l2_norm_clip):
@@ -231,6 +254,19 @@ class TypeTest(absltest.TestCase):
           factory.create(value_type)
 
 
+class EntropyTest(absltest.TestCase):
+  def test_clients_without_it_fail_and_are_told_what_to_do(self):
+    with mock.patch.object(seeds, '_UUID_FILE', '/no/such/file'):
+      process = _factory().create(_VALUE_TYPE)
+    with self.assertRaisesRegex(
+      Exception,
+      r'(?s)two different UUIDs from /no/such/file, found.*no such file.*Pass'
+      r' `client_seed_fn` with another source or, in a simulation,'
+      r' `allow_guessable_noise=True`',
+    ):
+      process.next(process.initialize(), [np.ones([500], np.float32)] * 4)
+
+
 class RoundTest(parameterized.TestCase):
   @parameterized.product(l2_norm_clip=[0.5, None], num_clients=[4, 6])
   def test_error_is_that_of_the_central_gaussian(
@@ -325,7 +361,6 @@ class SampleTest(absltest.TestCase):
 
   def test_error_is_the_predicted_one(self):
     process = _process(**self._options)
-    tff.test.assert_not_contains_unsecure_aggregation(process.next)
     rng = np.random.default_rng(1)
     common = rng.normal(size=4096)
     values = 2.0 * common + rng.normal(size=[20, 4096])
@@ -392,9 +427,9 @@ class SampleTest(absltest.TestCase):
     outputs, signatures = [], []
     values = [np.ones([500], np.float32)] * 3
     for options in (dict(), dict(sampled_fraction=0.1)):
-      process = _aggregator(seed=3, client_seed_fn=seed_fn, **options).create(
-        _VALUE_TYPE
-      )
+      process = _aggregator(
+        seed=3, client_seed_fn=seed_fn, allow_guessable_noise=True, **options
+      ).create(_VALUE_TYPE)
       signatures.append(process.next.type_signature)
       outputs.append(process.next(process.initialize(), values))
     tff.test.assert_types_identical(*signatures)
@@ -402,7 +437,27 @@ class SampleTest(absltest.TestCase):
     self.assertNotIn('sampling_to_signal', outputs[0].measurements)
 
 
-class ModulusTest(absltest.TestCase):
+class ModulusTest(parameterized.TestCase):
+  @parameterized.parameters((None, 0.07, True), (200, 1.0, False))
+  def test_a_cohort_that_was_expected_has_room(
+    self, expected_clients, recovered, wraps
+  ):
+    """The share that parallel updates of 200 clients keep of their sum."""
+    dim = 2000
+    process = _process(
+      dim=dim, min_clients=50, expected_clients=expected_clients
+    )
+    value = np.full([dim], 1.0 / np.sqrt(dim), np.float32)
+    output = process.next(process.initialize(), [value] * 200)
+    self.assertEqual(output.measurements['modulus_too_small'], wraps)
+    found = float(output.result @ value)
+    if wraps:
+      self.assertLess(found, recovered + 0.03)
+    else:
+      # Noise of 200 clients where one of 50 is 1.
+      error = np.sqrt(200 / 50) / 200
+      self.assertTrue(stat_checks.is_near(found, recovered, error))
+
   def test_parallel_updates_have_room(self):
     process = _process(dim=1000, noise_multiplier=0.3, min_clients=50)
     value = np.ones([1000], np.float32)

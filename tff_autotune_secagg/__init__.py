@@ -61,6 +61,7 @@ _MODULES = {
   'distributed_dp_aggregator': 'distributed_dp',
   'distributed_dp_epsilon': 'distributed_dp_planning',
   'distributed_dp_event': 'distributed_dp_planning',
+  'drop_metrics': 'metrics',
   'learned_size': 'warm_start',
   'load_latest_state': 'programs.checkpoints',
   'low_bit_model_distributor': 'model_distributor',

@@ -48,6 +48,7 @@ from tff_autotune_secagg.factories.quantize_mod import (
 from tff_autotune_secagg.factories.rotation import (
   HadamardRotationFactory as HadamardRotationFactory,
 )
+from tff_autotune_secagg.metrics import drop_metrics as drop_metrics
 from tff_autotune_secagg.metrics import round_measurements as round_measurements
 from tff_autotune_secagg.model_distributor import (
   low_bit_model_distributor as low_bit_model_distributor,

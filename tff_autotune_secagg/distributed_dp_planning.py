@@ -6,10 +6,11 @@ For `distributed_dp.distributed_dp_aggregator`; the command is `planner`, with
 `--noise_multiplier`.
 """
 
+import collections.abc
 import functools
 import math
 import numbers
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import dp_accounting
 
@@ -20,6 +21,8 @@ from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.numerics.rotation import block_sample
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import rotate
+
+_MAX_ROUNDS = 2**30
 
 
 def plan_distributed_dp_modulus(
@@ -120,7 +123,12 @@ def plan_sampled_fraction(
 
 
 def distributed_dp_event(
-  *, noise_multiplier: float, min_clients: int, num_rounds: int, dim: int
+  *,
+  noise_multiplier: float,
+  min_clients: int,
+  num_rounds: int,
+  dim: int,
+  num_short_rounds: Optional[Mapping[int, int]] = None,
 ) -> dp_accounting.DpEvent:
   """Returns the Gaussian mechanisms that rounds are a post-processing of.
 
@@ -134,24 +142,36 @@ def distributed_dp_event(
   Args:
     noise_multiplier: as in `distributed_dp_aggregator`.
     min_clients: as in `distributed_dp_aggregator`.
-    num_rounds: int in 1 .. 2**30, the most rounds of one client.
+    num_rounds: int in 1 .. 2**30, the most rounds of one client; 0 if there are
+      `num_short_rounds` alone.
     dim: int in 1 .. 10**15, values of the model update.
+    num_short_rounds: as in `distributed_dp_epsilon`, of at least 2 shares.
 
   Returns:
-    `num_rounds` Gaussian mechanisms of noise multiplier z sqrt(1 - 1 / n).
+    `num_rounds` Gaussian mechanisms of noise multiplier z sqrt(1 - 1 / n), and
+    for m honest shares of z sqrt(m / n) sqrt(1 - 1 / m).
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range.
   """
-  noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
-  num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
   _checks.check_count('dim', dim)
-  multiplier = distributed_noise.effective_noise_multiplier(
-    noise_multiplier, min_clients
+  parts = _all_rounds(
+    noise_multiplier, min_clients, num_rounds, num_short_rounds, fewest_shares=2
   )
-  return dp_accounting.SelfComposedDpEvent(
-    dp_accounting.GaussianDpEvent(multiplier), num_rounds
-  )
+  events = [
+    dp_accounting.SelfComposedDpEvent(
+      dp_accounting.GaussianDpEvent(
+        distributed_noise.effective_noise_multiplier(
+          part.noise_multiplier, part.min_clients
+        )
+      ),
+      part.num_rounds,
+    )
+    for part in parts
+  ]
+  if len(events) == 1:
+    return events[0]
+  return dp_accounting.ComposedDpEvent(events)
 
 
 def distributed_dp_epsilon(
@@ -162,49 +182,89 @@ def distributed_dp_epsilon(
   dim: int,
   delta: float,
   gaussian_epsilon_fn: Optional[Callable[[float], float]] = None,
+  num_short_rounds: Optional[Mapping[int, int]] = None,
 ) -> float:
   """Returns epsilon of all rounds, with everything that adds to it.
 
   Args:
     noise_multiplier: as in `distributed_dp_aggregator`.
     min_clients: as in `distributed_dp_aggregator`.
-    num_rounds: int in 1 .. 2**30, the most rounds of one client.
+    num_rounds: int in 1 .. 2**30, the most rounds of one client whose sums had
+      at least `min_clients` honest shares of the noise; 0 if there are
+      `num_short_rounds` alone.
     dim: int in 1 .. 10**15, values of the model update.
     delta: in (0, 1).
     gaussian_epsilon_fn: epsilon of `distributed_dp_event`, and of whatever else
       is composed with it, at a delta, such as `get_epsilon` of an accountant of
       `dp_accounting`; None for the exact epsilon of the event alone.
+    num_short_rounds: further rounds of the client, whose sums were unmasked
+      with fewer honest shares, that of the client included: honest shares of a
+      sum, 1 .. `min_clients` - 1, to the number of such rounds. The aggregator
+      refuses a round of too few clients and returns zeros, but whoever unmasked
+      its sum has seen it.
 
   Returns:
     float. A large epsilon promises nothing: at 10, something unlikely can
     become 20,000 times as likely. The result is infinite above 1e6, or if
     `delta` is too small for noise from a table of 83-bit probabilities, or for
-    so few clients that this table may decide.
+    so few clients that this table may decide, or if a round had the client's
+    own share alone.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range, or
       `gaussian_epsilon_fn` returns no epsilon.
   """
-  noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
-  num_rounds = _checks.check_int('num_rounds', num_rounds, 1, 2**30)
+  parts = _all_rounds(
+    noise_multiplier, min_clients, num_rounds, num_short_rounds
+  )
   dim = _checks.check_count('dim', dim)
   delta = _checks.check_float('delta', delta, above=0, below=1)
   _checks.check_function('gaussian_epsilon_fn', gaussian_epsilon_fn)
-  multiplier = distributed_noise.effective_noise_multiplier(
-    noise_multiplier, min_clients
-  )
+  separation = math.hypot(*(part.separation() for part in parts))
+  if math.isinf(separation):
+    return math.inf
   if gaussian_epsilon_fn is None:
     gaussian_epsilon_fn = functools.partial(
-      accounting.gaussian_epsilon, separation=num_rounds**0.5 / multiplier
+      accounting.gaussian_epsilon, separation=separation
     )
   return accounting.total_epsilon(
     functools.partial(_checked_epsilon, gaussian_epsilon_fn),
     delta,
-    noise_multiplier=noise_multiplier,
-    min_clients=min_clients,
-    num_rounds=num_rounds,
+    parts=parts,
     dim=rotated_dim(dim),
   )
+
+
+def _all_rounds(
+  noise_multiplier, min_clients, num_rounds, num_short_rounds, fewest_shares=1
+) -> List[accounting.Rounds]:
+  """Returns the rounds by their honest shares, once all are checked."""
+  noise_multiplier, min_clients = check_noise(noise_multiplier, min_clients)
+  num_rounds = _checks.check_int(
+    'num_rounds', num_rounds, 0 if num_short_rounds else 1, _MAX_ROUNDS
+  )
+  parts = []
+  if num_rounds:
+    parts.append(accounting.Rounds(noise_multiplier, min_clients, num_rounds))
+  if num_short_rounds is None:
+    return parts
+  _checks.check_instance(
+    'num_short_rounds',
+    num_short_rounds,
+    collections.abc.Mapping,
+    'a mapping, from the honest shares in a sum to the number of such rounds',
+  )
+  for shares, count in num_short_rounds.items():
+    shares = _checks.check_int(
+      'shares in num_short_rounds', shares, fewest_shares, min_clients - 1
+    )
+    count = _checks.check_int(
+      'rounds in num_short_rounds', count, 1, _MAX_ROUNDS
+    )
+    parts.append(
+      accounting.short_rounds(noise_multiplier, min_clients, shares, count)
+    )
+  return parts
 
 
 def _checked_epsilon(epsilon_fn: Callable[[float], float], delta: float):

@@ -1,15 +1,48 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One place for the measurements of a round, whatever wraps the aggregator."""
+"""What a round measured, whatever wraps the aggregator, and how not to."""
 
 import collections
 import collections.abc
 from typing import Any, Mapping
 
+import tensorflow_federated as tff
+
 from tff_autotune_secagg import _checks
 
 # Every aggregator of this package reports it.
 _MARK = 'bits_per_coordinate'
+
+
+def drop_metrics(
+  metric_finalizers: Any, local_unfinalized_metrics_type: Any = None
+) -> tff.Computation:
+  """Leaves the metrics of clients out of a training; for `metrics_aggregator=`.
+
+  TFF's default sums each client's loss and number of examples exactly and, to
+  the runtime, in the clear. Under distributed differential privacy they would
+  leave outside of epsilon, and a secure sum of them too.
+
+  Pass the function itself, as `metrics_aggregator=autotune.drop_metrics`, to
+  `tff.learning.algorithms.build_unweighted_fed_avg`. The process then reports
+  no 'train' metrics; evaluate the model on data that may be used for it.
+
+  Args:
+    metric_finalizers: of the model; not used.
+    local_unfinalized_metrics_type: of the model; not used.
+
+  Returns:
+    A `tff.Computation` that takes the clients' metrics, sends nothing, and
+    returns an empty `OrderedDict` at the server.
+  """
+  del metric_finalizers, local_unfinalized_metrics_type  # Unused.
+
+  @tff.federated_computation
+  def nothing(metrics):
+    del metrics  # They stay at the clients.
+    return tff.federated_value(collections.OrderedDict(), tff.SERVER)
+
+  return nothing
 
 
 def round_measurements(metrics: Mapping[str, Any]) -> collections.OrderedDict:

@@ -34,7 +34,11 @@ def aggregation():
 def private_aggregation():
   """A private mean whose clip norm adapts."""
   return autotune.distributed_dp_aggregator(
-    noise_multiplier=1.0, min_clients=3, seed=1, client_seed_fn=_client_seed
+    noise_multiplier=1.0,
+    min_clients=3,
+    seed=1,
+    client_seed_fn=_client_seed,
+    allow_guessable_noise=True,
   ).create(_VALUE_TYPE)
 
 

@@ -1,12 +1,123 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import json
+from unittest import mock
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from tests import fresh_python
 from tff_autotune_secagg.numerics import seeds
+
+# Children of processes that TensorFlow has run in have no threads to run more,
+# so those that draw by the system come first.
+_FORKED = """
+import json, os
+import tensorflow as tf
+from tff_autotune_secagg.numerics import seeds
+
+def drawn(draw):
+  found = []
+  for _ in range(3):
+    reader, writer = os.pipe()
+    if not os.fork():
+      os.write(writer, json.dumps(draw().numpy().tolist()).encode())
+      os._exit(0)
+    os.close(writer)
+    found.append(json.loads(os.fdopen(reader).read()))
+    os.wait()
+  return found
+
+system = drawn(seeds.system_seed)
+seeds.private_seed()
+print(json.dumps([system, drawn(seeds.private_seed)]))
+"""
+
+
+class SystemSeedTest(parameterized.TestCase):
+  def test_differs_in_every_run_of_one_trace_even_under_a_global_seed(self):
+    found = []
+    for _ in range(2):
+      tf.random.set_seed(5)
+      draw = tf.function(seeds.system_seed)
+      found += [tuple(draw().numpy().tolist()) for _ in range(3)]
+    self.assertLen({half for pair in found for half in pair}, 12)
+    seed = draw()
+    self.assertEqual((seed.dtype, seed.shape), (tf.int64, [2]))
+
+  def test_all_128_bits_are_random_and_apart(self):
+    draw = tf.function(seeds.system_seed)
+    num = 400
+    drawn = np.stack([draw().numpy() for _ in range(num)]).view(np.uint8)
+    bits = np.unpackbits(drawn, axis=1).astype(np.float64)
+    self.assertEqual(bits.shape, (num, 128))
+    # Five standard errors, for each of 128 bits and of their 8128 pairs.
+    error = 5.0 / np.sqrt(num)
+    signs = 2.0 * bits - 1.0
+    self.assertLess(np.max(np.abs(signs.mean(axis=0))), error)
+    pairs = signs.T @ signs / num - np.eye(128)
+    self.assertLess(np.max(np.abs(pairs)), 1.1 * error)
+    # The control: a version digit of the UUID in a seed would be seen.
+    self.assertGreater(abs(np.ones(num).mean()), error)
+
+  def test_is_the_digits_of_two_uuids(self):
+    """With Python's own reading of hexadecimal numbers."""
+    lines = [
+      'da8e09ab-3563-4433-9da1-baa673a9d7da',
+      '00112233-4455-4677-8899-aabbccddeeff',
+    ]
+    with (
+      _uuid_file(self, f'{lines[0]}\n'),
+      mock.patch.object(tf.data, 'TextLineDataset', lambda _: _dataset(lines)),
+    ):
+      found = seeds.system_seed().numpy().view(np.uint64)
+    for line, number in zip(lines, found):
+      digits = line[9:13] + line[24:]
+      # The first digit is the lowest.
+      self.assertEqual(int(number), int(digits[::-1], 16))
+
+  @parameterized.named_parameters(
+    ('no_file', None, 'no such file'),
+    ('a_constant', 'da8e09ab-3563-4433-9da1-baa673a9d7da\n', 'da8e09ab.*da8e'),
+    ('something_else', 'hello\n', 'hello.*hello'),
+    ('upper_case', 'DA8E09AB-3563-4433-9DA1-BAA673A9D7DA\n', 'DA8E'),
+  )
+  def test_without_entropy_it_fails_and_says_what_to_do(self, content, found):
+    with _uuid_file(self, content):
+      for draw in (seeds.system_seed, tf.function(seeds.system_seed)):
+        with self.assertRaisesRegex(
+          tf.errors.InvalidArgumentError,
+          r'(?s)The noise of clients must have entropy of the operating system,'
+          rf' two different UUIDs from .*, found.*{found}.*Pass'
+          r' `client_seed_fn` with another source or, in a simulation,'
+          r' `allow_guessable_noise=True`\.',
+        ):
+          draw()
+
+  def test_forked_processes_draw_apart(self):
+    output = fresh_python.run('-c', _FORKED, TF_CPP_MIN_LOG_LEVEL='3')
+    self.assertEqual(output.status, 0, output.stderr)
+    system, control = json.loads(output.stdout)
+    self.assertLen({half for pair in system for half in pair}, 6)
+    # The control: they inherit TensorFlow's generator as it is.
+    self.assertEqual(control[0], control[1])
+    self.assertEqual(control[0], control[2])
+
+
+def _dataset(lines):
+  return tf.data.Dataset.from_tensor_slices(lines)
+
+
+def _uuid_file(test, content):
+  """Has `system_seed` read a file of this content, or one that is not there."""
+  path = test.create_tempdir().full_path + '/uuid'
+  if content is not None:
+    with open(path, 'w', encoding='ascii') as file:
+      file.write(content)
+  return mock.patch.object(seeds, '_UUID_FILE', path)
 
 
 class PrivateSeedTest(absltest.TestCase):

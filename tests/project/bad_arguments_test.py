@@ -57,6 +57,10 @@ _SHARE = (_NOT_FLOAT, (0, 0.0, -0.1, 1.1, 10**400) + _NOT_FINITE)
 _MIN_CLIENTS = (_NOT_INT, (1, 0, -5, 2**20 + 1, 10**400))
 _NUM_ROUNDS = (_NOT_INT, (0, -1, 10**400))
 _FUNCTION = ((3, 'seed', [len]), ())
+_SHORT_ROUNDS = (
+  (3, '5', [(5, 1)]),
+  (),
+)  # Members: distributed_dp_planning_test.
 
 _TUNING = dict(
   wrap_probability=_WRAP_PROBABILITY,
@@ -176,9 +180,14 @@ _CALLABLES = {
         (0, 0.0, -1.0, 1e-16, 1e16, 10**400) + _NOT_FINITE,
       ),
       modulus=(tuple(v for v in _NOT_INT if v is not None), _MODULUS[1]),
+      expected_clients=(
+        tuple(v for v in _NOT_INT if v is not None),
+        (9, 0, -1, 2**20 + 1),
+      ),
       seed=_SEED,
       client_seed_fn=_FUNCTION,
       sampled_fraction=_SHARE,
+      allow_guessable_noise=_BOOL,
     ),
   ),
   'distributed_dp_epsilon': (
@@ -193,6 +202,7 @@ _CALLABLES = {
       dim=_COUNT,
       delta=(_NOT_FLOAT, (0, 1, 1.5, -0.1, 10**400) + _NOT_FINITE),
       gaussian_epsilon_fn=_FUNCTION,
+      num_short_rounds=_SHORT_ROUNDS,
     ),
   ),
   'distributed_dp_event': (
@@ -203,6 +213,7 @@ _CALLABLES = {
       min_clients=_MIN_CLIENTS,
       num_rounds=_NUM_ROUNDS,
       dim=_COUNT,
+      num_short_rounds=_SHORT_ROUNDS,
     ),
   ),
   'optimal_wrap_probability': (
@@ -274,6 +285,7 @@ _ELSEWHERE = {
   'Rounding',
   '__version__',
   'check_state',
+  'drop_metrics',
   'learned_size',
   'load_latest_state',
   'low_bit_model_distributor',

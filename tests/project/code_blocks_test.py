@@ -142,6 +142,13 @@ class ScriptsTest(absltest.TestCase):
       # Rotation and rounding are random: the promise is about the size.
       self.assertBetween(float(found), 0.7 * float(said), 1.4 * float(said))
 
+  def test_private_training_prints_what_its_page_says(self):
+    """No metric leaves a client; the round is not refused and does not wrap."""
+    page = 'differential_privacy.md'
+    printed = next(text for name, text in self._printed if name == page)
+    promised = next(b for b in _blocks('text') if b.document == page)
+    self.assertEqual(printed, promised.code)
+
   def test_migration_example_trains(self):
     (printed,) = (
       text for name, text in self._printed if name == 'migration.md'

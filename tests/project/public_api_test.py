@@ -36,6 +36,7 @@ _NAMES = [
   'distributed_dp_aggregator',
   'distributed_dp_epsilon',
   'distributed_dp_event',
+  'drop_metrics',
   'learned_size',
   'load_latest_state',
   'low_bit_model_distributor',

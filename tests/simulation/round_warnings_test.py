@@ -62,6 +62,26 @@ class RoundWarningsTest(absltest.TestCase):
       told[0], 'Zeroing has left nothing of a round: 5 clients have a coordina'
     )
 
+  def test_warns_once_of_noised_sums_that_wrap(self):
+    def private(is_too_small, refused=False):
+      measured = dict(
+        _measured(6, is_too_small),
+        refused=np.bool_(refused),
+        smallest_modulus=np.int32(129),
+      )
+      return _output(metrics={'aggregator': measured})
+
+    told = self._told(private(False), private(True), private(True))
+    self.assertLen(told, 1)
+    self.assertStartsWith(
+      told[0],
+      'A modulus of 6 bits is too small for the noised sum of the 100 clients'
+      ' of this round (measurement `modulus_too_small`)',
+    )
+    self.assertIn('It would take 8 bits.', told[0])
+    self.assertIn('`expected_clients=100`', told[0])
+    self.assertEndsWith(told[0], 'from `plan_distributed_dp_modulus`.')
+
   def test_warns_of_refused_rounds_once(self):
     def private(refused):
       measured = {'refused': np.bool_(refused), 'num_clients': np.int32(3)}

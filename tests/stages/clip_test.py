@@ -60,6 +60,18 @@ class FixedTest(parameterized.TestCase):
       dict(measured), dict(clip_norm=np.float32(3), noise_stddev=np.float32(3))
     )
 
+  @parameterized.product(
+    clip_norm=[0.0, -1e-20, -1.0, -np.inf, np.nan], l2_norm_clip=[1.0, None]
+  )
+  def test_a_norm_that_is_not_positive_hands_on_zeros(
+    self, clip_norm, l2_norm_clip
+  ):
+    """As a server may say it that is not to be trusted."""
+    (units,), _ = _stage(l2_norm_clip).encode(
+      [_vector(5.0)], tf.constant(clip_norm, tf.float32)
+    )
+    np.testing.assert_array_equal(units, np.zeros(units.shape))
+
   def test_keeps_the_dtype(self):
     made = _stage(3.0, tf.float64)
     (units,), _ = made.encode(

@@ -4,6 +4,7 @@
 
 import collections
 import functools
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -11,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests import stat_checks
+from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import share_noise
@@ -118,6 +120,29 @@ class EncodeTest(parameterized.TestCase):
     ):
       _stage(lambda: None).encode([tf.zeros([_DIM])], ())
 
+  def test_own_seeds_are_the_system_s(self):
+    with mock.patch.object(seeds, '_UUID_FILE', '/no/such/file'):
+      with self.assertRaisesRegex(
+        tf.errors.InvalidArgumentError, 'must have entropy of the operating'
+      ):
+        _stage().encode([tf.zeros([_DIM])], ())
+      # A simulation may do without.
+      made = _stage(allow_guessable_noise=True)
+      first, second = (_bins(made, tf.zeros([_DIM])) for _ in range(2))
+      self.assertFalse(np.array_equal(first, second))
+
+  def test_a_traced_constant_is_refused_but_for_tests(self):
+    def trace(**options):
+      made = _stage(_seed_fn(1), **options)
+      with tf.Graph().as_default():
+        made.encode([tf.zeros([_DIM])], ())
+
+    with self.assertRaisesRegex(
+      ValueError, '^`client_seed_fn` must return another seed in every call, '
+    ):
+      trace()
+    trace(allow_guessable_noise=True)
+
   def test_own_seeds_give_each_call_other_noise(self):
     made = _stage()
     first, second = (_bins(made, tf.zeros([_DIM])) for _ in range(2))
@@ -185,6 +210,42 @@ class DecodeTest(parameterized.TestCase):
 
 class TamperedClipNormTest(parameterized.TestCase):
   """Both stages: whatever norm clients are told, their noise is the same."""
+
+  @parameterized.product(
+    clip_norm=[-1.0, -np.inf, np.nan], l2_norm_clip=[1.0, None]
+  )
+  def test_centre_is_0_for_a_norm_that_is_no_positive_number(
+    self, clip_norm, l2_norm_clip
+  ):
+    """Along the update, in the mean of draws; a sound norm is the control."""
+    dim = 2**8
+    first = clip.ClipStage(
+      [tf.TensorSpec([dim], tf.float32)],
+      l2_norm_clip=l2_norm_clip,
+      noise_multiplier=1.0,
+      count_stddev=2.0,
+    )
+    (spec,) = first.out_specs
+    update = np.random.default_rng(1).normal(size=dim)
+    direction = update / np.linalg.norm(update)
+    num = 20
+    found = {}
+    for norm in (clip_norm, 1e-3):
+      (told,), _ = first.encode(
+        [tf.constant(update, tf.float32)], tf.constant(norm, tf.float32)
+      )
+      found[norm] = np.mean(
+        [
+          _bins(_stage(_seed_fn(number), dim=spec.shape[0]), told)[:dim]
+          for number in range(num)
+        ],
+        axis=0,
+      )
+    error = 1.4 / np.sqrt(num)
+    along = found[clip_norm] @ direction
+    self.assertTrue(stat_checks.is_near(along, 0.0, error), along)
+    # With a bit in the vector the update has less of the norm.
+    self.assertGreater(found[1e-3] @ direction, 0.8 * 1.4 * _MIN_CLIENTS**0.5)
 
   @parameterized.product(
     clip_norm=[0.0, -1.0, np.nan, np.inf, -np.inf, 1e-40, 1e-10, 1e10, 3e38],

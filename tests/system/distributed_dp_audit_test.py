@@ -86,6 +86,7 @@ class _Rounds:
           max_norm=max_norm,
           modulus=_MODULUS,
           client_seed_fn=lambda: self._client_seed,
+          allow_guessable_noise=True,  # The attack is to be repeatable.
         ),
       ),
       (wire.WireStage, dict(modulus=_MODULUS, in_modulus=_MODULUS)),

@@ -50,6 +50,8 @@ def at_clients(function):
 
 draw = at_clients(lambda number: seeds.private_seed())
 found['seeds'] = [seed.tolist() for _ in range(2) for seed in draw([0] * 3)]
+draw = at_clients(lambda number: seeds.system_seed())
+found['noise'] = [seed.tolist() for _ in range(2) for seed in draw([0] * 3)]
 try:
   at_clients(uniform)([0])
 except Exception as error:
@@ -83,7 +85,8 @@ class UserEnvironmentTest(absltest.TestCase):
     # Predicted error of 8 bits and 10 clients: 3e-3 of the squared norm.
     self.assertAlmostEqual(found['seed'], 10.0, delta=3.0)
     # Private to each client and each round.
-    self.assertLen({tuple(seed) for seed in found['seeds']}, 6)
+    for name in ('seeds', 'noise'):
+      self.assertLen({tuple(seed) for seed in found[name]}, 6)
     self.assertIn('random ops must have a seed', found['control'])
 
 

@@ -12,6 +12,7 @@ import functools
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
+import tensorflow as tf
 import tensorflow_federated as tff
 
 import tff_autotune_secagg as autotune
@@ -100,6 +101,16 @@ def _ready_process(**options):
   return factory.create(_VALUE_TYPE)
 
 
+def _model_fn():
+  keras_model = tf.keras.Sequential(
+    [tf.keras.layers.InputLayer([3]), tf.keras.layers.Dense(1)]
+  )
+  spec = (tf.TensorSpec([None, 3]), tf.TensorSpec([None, 1]))
+  return tff.learning.models.from_keras_model(
+    keras_model, loss=tf.keras.losses.MeanSquaredError(), input_spec=spec
+  )
+
+
 class WhatLeavesAClientTest(parameterized.TestCase):
   @parameterized.named_parameters(
     ('power_of_two', 2**8, autotune.Rounding.STOCHASTIC, _RESIDUES),
@@ -148,6 +159,26 @@ class WhatLeavesAClientTest(parameterized.TestCase):
       _to_clients(process.next), ['<<>,float32,int64[2],<>,<>>', 'int32']
     )
     tff.test.assert_not_contains_unsecure_aggregation(process.next)
+
+  @parameterized.named_parameters(
+    ('dropped', autotune.drop_metrics, []),
+    ('in_the_clear', None, ['federated_sum'] * 2),
+  )
+  def test_private_training_sends_no_metrics_if_told(self, metrics, more):
+    """TFF's default sums the loss and the number of examples: the control."""
+    process = tff.learning.algorithms.build_unweighted_fed_avg(
+      _model_fn,
+      tff.learning.optimizers.build_sgdm(0.1),
+      model_aggregator=autotune.distributed_dp_aggregator(
+        noise_multiplier=1.0, min_clients=10, l2_norm_clip=1.0
+      ),
+      metrics_aggregator=metrics,
+    )
+    names = [name for name, _ in _from_clients(process.next)]
+    ours = ['federated_secure_modular_sum', 'federated_secure_sum']
+    self.assertCountEqual(set(names), {*ours, *more})
+    if not more:
+      self.assertCountEqual(names, ours)
 
   def test_clients_receive_the_round_seeds_and_the_bin_sizes(self):
     process = _sum_process(2**8, autotune.Rounding.STOCHASTIC)

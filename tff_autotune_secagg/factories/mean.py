@@ -7,6 +7,8 @@ an inner factory refuses still counts in the denominator. Here a client is
 accepted or rejected once, with value and weight together.
 """
 
+import sys
+
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -109,6 +111,37 @@ class SecureUnweightedMeanFactory(chain.ChainedFactory):
     super().__init__(
       [(weigh.WeighStage, dict(is_weighted=False))], value_sum_factory
     )
+
+
+def refuse_mean_around(owner: str) -> None:
+  """Raises ValueError if a mean factory is about to divide another mean.
+
+  Called by the `create` of a factory whose result is a mean. To TFF a factory
+  of sums and one of means are of the same type. So it looks at who called it,
+  with whatever is between the two, such as zeroing.
+
+  Args:
+    owner: the function that made the factory.
+
+  Raises:
+    ValueError: a mean factory of TFF or of this module is among the callers.
+  """
+  means = (
+    tff.aggregators.MeanFactory,
+    tff.aggregators.UnweightedMeanFactory,
+    SecureMeanFactory,
+    SecureUnweightedMeanFactory,
+  )
+  frame = sys._getframe(1)
+  while frame is not None:
+    caller = frame.f_locals.get('self')
+    if frame.f_code.co_name == 'create' and isinstance(caller, means):
+      raise ValueError(
+        f'`value_sum_factory` must not be a {owner}, found one in a'
+        f' {type(caller).__name__}: it returns the mean, which would be divided'
+        ' once more. Pass it as it is, without a mean around it.'
+      )
+    frame = frame.f_back
 
 
 def _check_weight_type(weight_type):

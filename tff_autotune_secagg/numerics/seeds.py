@@ -17,12 +17,73 @@ DITHER_STREAM = 1
 DOWNLOAD_STREAM = 2
 SAMPLE_STREAM = 3
 
+# Each read of it gives another UUID of the kernel's generator (Linux, since
+# 1.3). A read of /dev/urandom never ends, as TensorFlow reads whole files.
+_UUID_FILE = '/proc/sys/kernel/random/uuid'
+_UUID = '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
+_UUID_LENGTH = 36
+# Where it has 16 digits that are random in all of their bits: 6 of the 128 bits
+# of a UUID of version 4 are fixed.
+_RANDOM_DIGITS = [*range(9, 13), *range(24, _UUID_LENGTH)]
+_BITS_PER_DIGIT = 4
+
+
+def system_seed() -> tf.Tensor:
+  """Draws an int64 seed [2], 128 bits of the operating system's entropy.
+
+  Read where and when the computation runs: at a client, anew in each round. No
+  state of the process is involved, so processes that were forked from one
+  another draw apart.
+
+  Guarantees:
+    All 128 bits are the kernel's, 64 of each of two UUIDs, and no hash is
+    relied on. TensorFlow's stateless generators take no longer seeds.
+
+  Raises:
+    tf.errors.InvalidArgumentError: when run, on a system without that file
+      (macOS, Windows, some sandboxes), or if what is read is not two different
+      UUIDs.
+  """
+  is_there = tf.size(tf.io.matching_files(_UUID_FILE)) > 0
+  with tf.control_dependencies([_refuse_unless(is_there, 'no such file')]):
+    # Only then read: TensorFlow's own error says nothing of what to do.
+    path = tf.identity(_UUID_FILE)
+  dataset = tf.data.TextLineDataset([path, path]).batch(2)
+  lines = tf.reshape(dataset.get_single_element(), [2])
+  are_sound = tf.reduce_all(tf.strings.regex_full_match(lines, _UUID))
+  are_sound &= tf.not_equal(lines[0], lines[1])
+  with tf.control_dependencies([_refuse_unless(are_sound, lines)]):
+    characters = tf.io.decode_raw(lines, tf.uint8, fixed_length=_UUID_LENGTH)
+  characters = tf.gather(characters, _RANDOM_DIGITS, axis=1)
+  codes = tf.cast(characters, tf.int64)
+  are_letters = tf.cast(codes >= ord('a'), tf.int64)
+  digits = codes - ord('0') - are_letters * (ord('a') - 10 - ord('0'))
+  shifts = tf.range(len(_RANDOM_DIGITS), dtype=tf.int64) * _BITS_PER_DIGIT
+  return tf.reduce_sum(tf.bitwise.left_shift(digits, shifts), axis=1)
+
+
+def _refuse_unless(condition: tf.Tensor, found) -> tf.Operation:
+  """Returns an op that fails unless clients have entropy for their noise."""
+  return tf.debugging.Assert(
+    condition,
+    [
+      'The noise of clients must have entropy of the operating system, two'
+      f' different UUIDs from {_UUID_FILE}, found',
+      found,
+      'Pass `client_seed_fn` with another source or, in a simulation,'
+      ' `allow_guessable_noise=True`.',
+    ],
+  )
+
 
 def private_seed() -> tf.Tensor:
-  """Draws an int64 seed [2] that differs by client and round.
+  """Draws an int64 seed [2] that differs by client and round, to be no secret.
 
-  The seed comes from a generator that TensorFlow seeds from the system's
-  entropy once for each process. No seed of TensorFlow's touches this op. Unlike
+  The seed comes from a generator that TensorFlow seeds with 32 bits of the
+  system's entropy once for each process: whoever sees what is drawn can try
+  them all, and forked processes draw the same. It is good for rotations and
+  rounding, on which no secret rests; `system_seed` is for noise that hides
+  something. No seed of TensorFlow's touches this op. Unlike
   all other TensorFlow ops without a seed, it also runs where TensorFlow is made
   deterministic by `TF_DETERMINISTIC_OPS` or
   `tf.config.experimental.enable_op_determinism`: private draws must not repeat.

@@ -17,7 +17,7 @@ _MAX_SUSPECT_BITS = 5
 
 
 class RoundWarnings:
-  """Warns of a modulus once for its number of bits, and of refusals once."""
+  """Warns of a modulus once for its number of bits, and of the rest once."""
 
   def __init__(self):
     """Has warned of nothing yet."""
@@ -35,7 +35,11 @@ class RoundWarnings:
       for found in _flagged(output, 'modulus_too_small'):
         bits = int(found['bits_per_coordinate'])
         num_clients = int(found['num_clients'])
-        self._tell_once(bits, _too_small(bits, num_clients))
+        if 'refused' in found:
+          needed = int(found['smallest_modulus'])
+          self._tell_once('wrapped', _wrapped(bits, num_clients, needed))
+        else:
+          self._tell_once(bits, _too_small(bits, num_clients))
       for found in _flagged(output, 'refused'):
         self._tell_once('refused', _refused(int(found['num_clients'])))
       for found in _flagged(output, 'zeroed_count'):
@@ -69,6 +73,17 @@ def _too_small(bits: int, num_clients: int) -> str:
   if bits <= _MAX_SUSPECT_BITS:
     sentence += ' `modulus` counts residues: 8 bits are `modulus=2**8`.'
   return sentence
+
+
+def _wrapped(bits: int, num_clients: int, needed: int) -> str:
+  return (
+    f'A modulus of {bits} bits is too small for the noised sum of the'
+    f' {num_clients} clients of this round (measurement `modulus_too_small`):'
+    ' some of its coordinates wrap, and a part of the sum is lost, though no'
+    f' privacy. It would take {max(needed - 1, 1).bit_length()} bits. Build the'
+    f' aggregator with `expected_clients={num_clients}`, or with a `modulus`'
+    ' from `plan_distributed_dp_modulus`.'
+  )
 
 
 def _all_zeroed(num_clients: int) -> str:

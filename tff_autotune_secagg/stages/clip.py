@@ -78,13 +78,19 @@ class ClipStage(stage.Stage):
       return tf.identity(norm)
 
   def encode(self, leaves, parameters):
-    """Clips, appends the bit and divides by the clip norm."""
+    """Clips, appends the bit and divides by the clip norm.
+
+    A clip norm that is no positive number gives zeros.
+    """
     (vector,) = leaves
     if self._adapts:
       clipped = clip_bit.append(vector, parameters, **self._budget)
     else:
       clipped = clip_bit.clip(vector, parameters)
     clips = clipped / tf.cast(parameters, clipped.dtype)
+    # The server's word is not trusted here: a norm below 0 would cancel out,
+    # and hand on the update at full length.
+    clips = tf.where(parameters > 0.0, clips, tf.zeros_like(clips))
     return [clips], collections.OrderedDict()
 
   def decode(self, leaves, signals, state):

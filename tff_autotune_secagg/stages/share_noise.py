@@ -4,7 +4,6 @@
 
 import collections
 
-from absl import logging
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
@@ -13,6 +12,7 @@ from tff_autotune_secagg.numerics.privacy import discrete_gaussian
 from tff_autotune_secagg.numerics.privacy import distributed_noise
 from tff_autotune_secagg.numerics.privacy import grid_clipping
 from tff_autotune_secagg.numerics.privacy import noised_sum
+from tff_autotune_secagg.numerics.privacy import seed_sources
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import stage
@@ -45,6 +45,7 @@ class ShareNoiseStage(stage.Stage):
     modulus,
     client_seed_fn,
     sampled_from=None,
+    allow_guessable_noise=False,
   ):
     """Initializes the stage.
 
@@ -57,6 +58,7 @@ class ShareNoiseStage(stage.Stage):
       client_seed_fn: as in `distributed_dp_aggregator`.
       sampled_from: D, the coordinates of which the vector is a public sample,
         scaled to the length of all; None if it is no sample.
+      allow_guessable_noise: as there.
     """
     super().__init__(specs)
     (self._spec,) = specs
@@ -66,7 +68,11 @@ class ShareNoiseStage(stage.Stage):
     self._max_norm = max_norm
     self._modulus = modulus
     self._sampled_from = sampled_from
-    self._client_seed_fn = client_seed_fn or seeds.private_seed
+    own_seed_fn = (
+      seeds.private_seed if allow_guessable_noise else seeds.system_seed
+    )
+    self._client_seed_fn = client_seed_fn or own_seed_fn
+    self._allow_guessable_noise = allow_guessable_noise
     self._squared_grid_norm = distributed_noise.max_squared_grid_norm(
       noise_multiplier, min_clients
     )
@@ -87,6 +93,8 @@ class ShareNoiseStage(stage.Stage):
 
     Raises:
       TypeError: `client_seed_fn` returns something else than a seed.
+      ValueError: when traced, if what it returns comes from no operation that
+        could give another seed in the next round.
     """
     del parameters  # None.
     (vector,) = leaves
@@ -103,13 +111,7 @@ class ShareNoiseStage(stage.Stage):
   def _client_seed(self):
     """Returns a seed of 128 bits; an int32 seed would be half as long."""
     rule = 'a function that returns an int64 tensor of shape [2]'
-    graph = None
-    if not tf.executing_eagerly():
-      graph = tf.compat.v1.get_default_graph()
-      num_before = len(graph.get_operations())
     seed = self._client_seed_fn()
-    if graph is not None:
-      _warn_of_constant(graph.get_operations()[num_before:])
     try:
       seed = tf.convert_to_tensor(seed)
     except (TypeError, ValueError):
@@ -120,6 +122,9 @@ class ShareNoiseStage(stage.Stage):
       raise _checks.type_error(
         'client_seed_fn', rule, f'{seed.dtype.name} of shape {seed.shape}'
       )
+    is_traced = not tf.executing_eagerly()
+    if is_traced and not self._allow_guessable_noise:
+      _refuse_constant(seed)
     return seed
 
   def decode(self, leaves, signals, state):
@@ -155,12 +160,15 @@ class ShareNoiseStage(stage.Stage):
     return [mean], state, measurements
 
 
-def _warn_of_constant(operations):
-  """Logs a warning if none of the operations that make a seed has a state."""
-  if not any(operation.op_def.is_stateful for operation in operations):
-    logging.warning(
+def _refuse_constant(seed):
+  """Raises ValueError if a traced seed is the same in every round."""
+  if not seed_sources.has_source(seed):
+    raise ValueError(
       '`client_seed_fn` must return another seed in every call, found no'
-      ' stateful TensorFlow operation in it: clients of all rounds may have the'
-      ' same noise, which then hides nothing. It is called when the computation'
-      ' is traced, and not again in a round: what Python draws is a constant.'
+      ' stateful TensorFlow operation without a fixed seed that its result'
+      ' comes from: clients of all rounds would have the same noise,'
+      ' which then hides nothing. It is called when the computation is traced,'
+      ' and not again in a round, so what Python draws or reads is a constant.'
+      " Leave it out for the operating system's entropy. In a test that needs"
+      ' noise which repeats, pass `allow_guessable_noise=True`.'
     )

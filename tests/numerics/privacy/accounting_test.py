@@ -3,6 +3,7 @@
 """Tests of `privacy`."""
 
 import math
+import sys
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -52,11 +53,23 @@ class GaussianTest(parameterized.TestCase):
   def test_what_is_not_private_is_infinite(self):
     self.assertEqual(accounting.gaussian_epsilon(1e-5, 1e4), math.inf)
 
+  @parameterized.parameters(0.0, 5e-324, 1e-310)
+  def test_no_delta_has_no_epsilon(self, delta):
+    """Exponentials become 0 there, and 38.9 would look like enough."""
+    self.assertEqual(accounting.gaussian_delta(39.0, 1.0), 0.0)
+    self.assertEqual(accounting.gaussian_epsilon(delta, 1.0), math.inf)
+
+  def test_the_smallest_delta_that_floats_hold_has_one(self):
+    delta = sys.float_info.min
+    found = accounting.gaussian_epsilon(delta, 1.0)
+    with mpmath.workdps(50):
+      # phi(x) / x bounds a normal's tail, and half of it is exp(epsilon)'s.
+      edge = mpmath.findroot(lambda x: mpmath.ncdf(-x) - delta, 37.0)
+    self.assertBetween(found, float(edge) - 1.0, float(edge) + 1.0)
+
 
 class TotalTest(parameterized.TestCase):
-  _ROUNDS = dict(
-    noise_multiplier=2.0, min_clients=100, num_rounds=100, dim=2**20
-  )
+  _ROUNDS = dict(parts=[accounting.Rounds(2.0, 100, 100)], dim=2**20)
 
   def test_adds_each_term(self):
     asked = []
@@ -80,12 +93,36 @@ class TotalTest(parameterized.TestCase):
     found = accounting.total_epsilon(
       lambda _: 1.0,
       1e-6,
-      noise_multiplier=1.0,
-      min_clients=2,
-      num_rounds=10,
+      parts=[accounting.Rounds(1.0, 2, 10)],
       dim=2**20,
     )
     self.assertBetween(found, 1.3, 1.4)
+
+  def test_parts_add_up(self):
+    """Rounds of two kinds cost what they cost alone, and equal ones the sum."""
+
+    def added(delta, *parts):
+      # So large that the distance of the table's noise costs less as a factor.
+      found = accounting.total_epsilon(
+        lambda _: 100.0, delta, parts=parts, dim=2**20
+      )
+      return found - 100.0
+
+    full = accounting.Rounds(2.0, 100, 50)
+    whole = accounting.Rounds(2.0, 100, 100)
+    self.assertAlmostEqual(
+      added(1e-9, full, full), added(1e-9, whole), delta=1e-12
+    )
+    short = accounting.short_rounds(2.0, 100, 3, 50)
+    both, alone = added(1e-6, full, short), added(1e-6, short)
+    # With two kinds of rounds the rare sums of each get half of their share.
+    self.assertGreater(both, alone)
+    self.assertBetween(both / alone, 1.0, 2.0)
+    self.assertGreater(alone, 1e3 * added(1e-6, full))
+
+  def test_a_single_share_is_no_mechanism(self):
+    found = accounting.short_rounds(2.0, 100, 1, 1).separation()
+    self.assertEqual(found, math.inf)
 
   @parameterized.parameters(1e-16, 1e-30)
   def test_delta_below_the_table_is_not_reached(self, delta):
@@ -104,7 +141,7 @@ class TotalTest(parameterized.TestCase):
 
   def test_two_clients_count_the_distance_where_that_is_less(self):
     """What the table costs as a factor is more than 1 for them."""
-    rounds = dict(self._ROUNDS, min_clients=2, num_rounds=20)
+    rounds = dict(parts=[accounting.Rounds(2.0, 2, 20)], dim=2**20)
     found = accounting.total_epsilon(lambda _: 1.0, 1e-6, **rounds)
     added = 20 * 2**20 * distributed_noise.privacy_loss_per_coordinate(2)
     self.assertBetween(found, 1.0 + added, 1.001 + added)
@@ -119,7 +156,7 @@ class TotalTest(parameterized.TestCase):
     def epsilon_at(delta):
       return accounting.gaussian_epsilon(delta, 2.5)
 
-    rounds = dict(self._ROUNDS, min_clients=min_clients, num_rounds=20)
+    rounds = dict(parts=[accounting.Rounds(2.0, min_clients, 20)], dim=2**20)
     found = accounting.total_epsilon(epsilon_at, delta, **rounds)
     added = 20 * 2**20
     added *= distributed_noise.privacy_loss_per_coordinate(min_clients)

@@ -65,6 +65,54 @@ class MeasureTest(parameterized.TestCase):
     self.assertLess(found['alignment'], 0.2)
     self.assertBetween(found['smallest_modulus'], 110, 115)
 
+  @parameterized.parameters(1, 2, 3)
+  def test_the_bound_of_the_alignment_holds_and_is_near(self, seed):
+    signal = 0.1 * _VARIANCE
+    clip_bins = _LIMIT / 4096.0**2
+    alignment = np.sqrt(signal * _DIM / clip_bins) / _NUM_CLIENTS
+    found = _measured((_VARIANCE + signal) ** 0.5, seed)
+    self.assertFalse(found['signal_hidden'])
+    self.assertGreater(found['alignment_bound'], found['alignment'])
+    self.assertBetween(
+      found['alignment_bound'], alignment * 0.99, alignment * 1.15
+    )
+
+  @parameterized.parameters(256, 50)
+  def test_the_error_is_the_scatter_of_the_fit(self, modulus):
+    """For the smaller modulus 1.5 times that of a normal's variance."""
+    num = 150
+    measured = [
+      _measured((1.1 * _VARIANCE) ** 0.5, seed, modulus) for seed in range(num)
+    ]
+    squares, bounds = (
+      np.array([float(found[name]) ** 2 for found in measured])
+      for name in ('alignment', 'alignment_bound')
+    )
+    stated = np.mean(bounds - squares) / 2.0
+    error = stat_checks.Z / np.sqrt(2 * (num - 1))
+    self.assertAlmostEqual(np.std(squares, ddof=1) / stated, 1.0, delta=error)
+
+  def test_a_signal_that_noise_makes_up_is_said_to_be_hidden(self):
+    """Noise alone, 100 sums: 2.3 % are above two standard errors."""
+    hidden = [
+      _measured(_VARIANCE**0.5, seed)['signal_hidden'] for seed in range(100)
+    ]
+    self.assertGreater(np.mean(hidden), 0.977 - 5.0 * np.sqrt(0.023 / 100))
+
+  @parameterized.parameters((44.4, True), (37.0, False))
+  def test_a_modulus_that_takes_a_part_of_the_sum_is_too_small(
+    self, stddev, is_too_small
+  ):
+    """What is left of a small sum, by adding it to the noise."""
+    found = _measured(stddev, 1)
+    self.assertEqual(found['modulus_too_small'], is_too_small)
+    normal = np.random.default_rng(2).normal(size=10**6) * stddev
+    signal = 2.0
+    wrapped = np.mod(normal + signal + 128.0, 256.0) - 128.0
+    wrapped -= np.mod(normal + 128.0, 256.0) - 128.0
+    left = np.mean(wrapped) / signal
+    self.assertEqual(left < 0.97, is_too_small, left)
+
   @parameterized.named_parameters(
     ('uniform', 1e5, _NUM_CLIENTS), ('zeros', 0.0, 1), ('wide', 100.0, 2**20)
   )
@@ -79,6 +127,9 @@ class MeasureTest(parameterized.TestCase):
         found['noise_to_signal'] / (_DIM / 2.0) ** 0.5, 1.0, places=6
       )
       self.assertEqual(found['alignment'], 1.0)
+      self.assertEqual(found['alignment_bound'], 1.0)
+      self.assertTrue(found['signal_hidden'])
+      self.assertTrue(found['modulus_too_small'])
 
 
 if __name__ == '__main__':

@@ -12,7 +12,8 @@ No TFF here: everything is Python numbers.
 """
 
 import math
-from typing import Callable
+import sys
+from typing import Callable, NamedTuple, Sequence
 
 from scipy import special
 
@@ -50,8 +51,11 @@ def gaussian_delta(epsilon: float, separation: float) -> float:
 def gaussian_epsilon(delta: float, separation: float) -> float:
   """Returns the least epsilon whose `gaussian_delta` is at most `delta`.
 
-  Rounded up, by less than 1e-12 of it; infinite from 1e6 on.
+  Rounded up, by less than 1e-12 of it; infinite from 1e6 on, and for a delta
+  below 2e-308, where the exponential of floats becomes 0.
   """
+  if delta < sys.float_info.min:
+    return math.inf
   if gaussian_delta(0.0, separation) <= delta:
     return 0.0
   low, high = 0.0, _MAX_EPSILON
@@ -66,34 +70,71 @@ def gaussian_epsilon(delta: float, separation: float) -> float:
   return high
 
 
+class Rounds(NamedTuple):
+  """Rounds of a training with as many honest shares of the noise.
+
+  Attributes:
+    noise_multiplier: z of the noise that the shares add up to, positive.
+    min_clients: n, the honest shares.
+    num_rounds: T, as many as there are.
+  """
+
+  noise_multiplier: float
+  min_clients: int
+  num_rounds: int
+
+  def separation(self) -> float:
+    """Returns the sensitivity over the deviation of the Gaussian mechanisms."""
+    multiplier = distributed_noise.effective_noise_multiplier(
+      self.noise_multiplier, self.min_clients
+    )
+    if not multiplier:
+      return math.inf  # A single share: the theorem needs another one.
+    return math.sqrt(self.num_rounds) / multiplier
+
+
+def short_rounds(
+  noise_multiplier: float, min_clients: int, shares: int, num_rounds: int
+) -> Rounds:
+  """Returns rounds of fewer honest shares than the noise was planned for.
+
+  A share is a share: noise of m of n clients has sqrt(m / n) of the standard
+  deviation, for bins that were made for n of them.
+  """
+  short = noise_multiplier * math.sqrt(shares / min_clients)
+  return Rounds(short, shares, num_rounds)
+
+
 def total_epsilon(
   epsilon_at: Callable[[float], float],
   delta: float,
   *,
-  noise_multiplier: float,
-  min_clients: int,
-  num_rounds: int,
+  parts: Sequence[Rounds],
   dim: int,
 ) -> float:
   """Adds the cost of discrete noise to the epsilon of Gaussian mechanisms.
+
+  Every term is a sum over rounds, and so over parts.
 
   Args:
     epsilon_at: maps a delta to the epsilon of the Gaussian mechanisms of all
       rounds, and of whatever else is composed with them.
     delta: of the whole, in (0, 1).
-    noise_multiplier: z, positive.
-    min_clients: n, fewest clients in a sum.
-    num_rounds: T, of all sums together.
+    parts: all rounds, by the honest shares in their sums.
     dim: D, coordinates of the rotated vector.
 
   Returns:
     float; infinite if `delta` is too small for the distance between drawn and
     ideal noise.
   """
-  added = num_rounds * dim
-  added *= distributed_noise.privacy_loss_per_coordinate(min_clients)
-  distance = num_rounds
-  distance *= distributed_noise.sampling_distance(min_clients, dim)
+  all_rounds = sum(part.num_rounds for part in parts)
+  added = distance = 0.0
+  for part in parts:
+    loss = distributed_noise.privacy_loss_per_coordinate(part.min_clients)
+    added += part.num_rounds * dim * loss
+    distance += part.num_rounds * distributed_noise.sampling_distance(
+      part.min_clients, dim
+    )
 
   def epsilon_left(left):
     return epsilon_at(left * math.exp(-added / 2.0)) + added
@@ -101,12 +142,16 @@ def total_epsilon(
   rare = _RARE_SHARE * delta
   by_factor = math.inf
   if delta - distance - rare > 0.0:
-    loss = table_loss.table_loss(
-      noise_multiplier=noise_multiplier,
-      min_clients=min_clients,
-      num_rounds=num_rounds,
-      dim=dim,
-      rare=rare,
+    loss = sum(
+      table_loss.table_loss(
+        noise_multiplier=part.noise_multiplier,
+        min_clients=part.min_clients,
+        num_rounds=part.num_rounds,
+        dim=dim,
+        # The same distance from the centre in all of them.
+        rare=rare * (part.num_rounds / all_rounds),
+      )
+      for part in parts
     )
     by_factor = epsilon_left(delta - distance - rare) + loss
   return min(by_factor, _epsilon_by_distance(epsilon_left, delta, distance))
