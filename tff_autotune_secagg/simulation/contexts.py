@@ -57,8 +57,10 @@ def _compile(
   computation: tff.framework.ConcreteComputation,
 ) -> tff.framework.ConcreteComputation:
   """Replaces secure intrinsics by plain ones, then compiles."""
+  # Flat first: what follows reads and writes the whole of it three times.
+  flat = tff.framework.to_call_dominant(computation.to_building_block())
   computation = tff.backends.test.replace_secure_intrinsics_with_bodies(
-    computation
+    tff.framework.ConcreteComputation.from_building_block(flat)
   )
   return compile_for_worker(computation)
 
