@@ -149,6 +149,23 @@ class PrivateSeedTest(absltest.TestCase):
     self.assertEqual(np.bitwise_and.reduce(bits), 0)
 
 
+class WordsTest(parameterized.TestCase):
+  @parameterized.product(
+    pair=[(0, 0), (7, -3), (-(2**31), 2**31 - 1)],
+    seed_dtype=[tf.int32, tf.int64],
+    dtype=[tf.int32, tf.uint32, tf.int64, tf.uint64],
+  )
+  def test_are_those_of_philox(self, pair, seed_dtype, dtype):
+    """As TensorFlow makes a stream of a seed itself, in many operations."""
+    seed = tf.constant(pair, seed_dtype)
+    found = seeds.words(seeds.stream(seed), [3, 5], dtype)
+    wanted = tf.random.stateless_uniform(
+      [3, 5], seed, None, None, dtype, alg='philox'
+    )
+    np.testing.assert_array_equal(found, wanted)
+    self.assertEqual(found.dtype, dtype)
+
+
 class SplitTest(parameterized.TestCase):
   @parameterized.parameters(tf.int32, tf.int64)
   def test_seeds_are_of_128_bits_whatever_they_come_from(self, dtype):

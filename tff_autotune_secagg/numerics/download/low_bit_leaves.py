@@ -17,6 +17,7 @@ from typing import Any, List, Sequence, Tuple
 
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.download import normal_levels
 from tff_autotune_secagg.numerics.download import packing
 from tff_autotune_secagg.numerics.rotation import hadamard
@@ -176,7 +177,7 @@ class LowBitLeaves:
       parts = iter(
         tf.split(message['streams'], _NUM_ROTATIONS * _WORDS_OF_A_STREAM)
       )
-      streams = list(map(randomized_hadamard.SignStream, parts, parts))
+      streams = list(map(seeds.Stream, parts, parts))
       units = self._decode_units(codes, streams)
       for index, unit, scale in zip(self._coded, units, scales):
         spec = self._specs[index]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics import subgraphs
 from tff_autotune_secagg.numerics.reading import signal_bound
 from tff_autotune_secagg.numerics.reading import stripe_readings
 from tff_autotune_secagg.numerics.reading import stripes
@@ -69,6 +70,7 @@ class WrappedNormalFit(NamedTuple):
   readable_to: tf.Tensor
 
 
+@subgraphs.traced_once
 def fit(
   sample: stripe_readings.Sample, *, modulus: int, rounding: modes.Rounding
 ) -> WrappedNormalFit:

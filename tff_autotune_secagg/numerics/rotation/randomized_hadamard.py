@@ -8,27 +8,14 @@ et al. (2019, arXiv:1912.00131), section 3.
 """
 
 import functools
-from typing import List, NamedTuple, Sequence
+from typing import List, Sequence
 
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.rotation import hadamard
 
 _BITS_PER_WORD = 32
-
-# Of `tf.random.Algorithm`.
-_PHILOX = 1
-
-
-class SignStream(NamedTuple):
-  """Where random signs come from: two tensors, uint64, of Philox.
-
-  A seed says the same in fewer bytes, but to make this of a seed takes fifty
-  operations in a graph. Where graphs travel, this travels with them.
-  """
-
-  key: tf.Tensor
-  counter: tf.Tensor
 
 
 def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
@@ -42,19 +29,17 @@ def random_sign_bits(dim: int, seed: tf.Tensor) -> tf.Tensor:
     int32 tensor [dim], each 0 (plus) or -2**31, the sign bit of float32
     (minus), each with probability exactly 1/2. The same on every device.
   """
-  shape = [1, -(-dim // _BITS_PER_WORD)]
-  words = tf.random.stateless_uniform(
-    shape, seed, None, None, tf.int32, alg='philox'
-  )
-  return _sign_bits(words, dim)
+  return _sign_bits(seeds.stream(seed), dim)
 
 
-def _sign_bits(words, dim):
-  """Returns one sign from each bit of int32 words [1, words]."""
+def _sign_bits(stream, dim):
+  """Returns one sign from each bit of the stream's words."""
+  num_words = -(-dim // _BITS_PER_WORD)
+  words = seeds.words(stream, [1, num_words], tf.int32)
   shifts = tf.range(_BITS_PER_WORD, dtype=tf.int32)[:, tf.newaxis]
   bits = tf.bitwise.left_shift(words, shifts)
   bits = tf.bitwise.bitwise_and(bits, tf.int32.min)
-  bits = tf.reshape(bits, [words.shape[1] * _BITS_PER_WORD])
+  bits = tf.reshape(bits, [num_words * _BITS_PER_WORD])
   return bits if dim % _BITS_PER_WORD == 0 else bits[:dim]
 
 
@@ -109,7 +94,7 @@ def rotate(x: tf.Tensor, seed: tf.Tensor, num_rotations: int = 1) -> tf.Tensor:
   return _rotate(x, _flips(seed, num_rotations))
 
 
-def rotate_by(x: tf.Tensor, streams: Sequence[SignStream]) -> tf.Tensor:
+def rotate_by(x: tf.Tensor, streams: Sequence[seeds.Stream]) -> tf.Tensor:
   """As `rotate`, with a rotation for each of the streams."""
   return _rotate(x, _flips_by(streams))
 
@@ -149,7 +134,7 @@ def inverse_rotate(
 
 
 def inverse_rotate_by(
-  y: tf.Tensor, streams: Sequence[SignStream], dim: int
+  y: tf.Tensor, streams: Sequence[seeds.Stream], dim: int
 ) -> tf.Tensor:
   """Inverse of `rotate_by`, as `inverse_rotate` is of `rotate`."""
   return _inverse_rotate(y, dim, _flips_by(streams))
@@ -168,7 +153,7 @@ def _inverse_rotate(y, dim, flips):
   return y if y.shape[0] == dim else y[:dim]
 
 
-def sign_streams(seed: tf.Tensor, num_rotations: int) -> List[SignStream]:
+def sign_streams(seed: tf.Tensor, num_rotations: int) -> List[seeds.Stream]:
   """Returns the streams of the signs that `rotate` has with a seed.
 
   Args:
@@ -176,11 +161,7 @@ def sign_streams(seed: tf.Tensor, num_rotations: int) -> List[SignStream]:
     num_rotations: Python int.
   """
   return [
-    SignStream(
-      *tf.raw_ops.StatelessRandomGetKeyCounter(
-        seed=_rotation_seed(seed, number)
-      )
-    )
+    seeds.stream(_rotation_seed(seed, number))
     for number in range(num_rotations)
   ]
 
@@ -199,15 +180,8 @@ def _flips_by(streams):
 
 
 def _flip_by(x, stream):
-  words = tf.raw_ops.StatelessRandomUniformFullIntV2(
-    shape=[1, -(-x.shape[0] // _BITS_PER_WORD)],
-    key=stream.key,
-    counter=stream.counter,
-    alg=_PHILOX,
-    dtype=tf.int32,
-  )
-  return _flip(x, _sign_bits(words, x.shape[0]))
+  return _flip(x, _sign_bits(stream, x.shape[0]))
 
 
 def _rotation_seed(seed: tf.Tensor, number: int) -> tf.Tensor:
-  return tf.random.experimental.stateless_fold_in(seed, number, alg='philox')
+  return tf.random.experimental.stateless_fold_in(seed, number)

@@ -14,6 +14,7 @@ Bin sizes are those of the sixteen stripes, see `stripes`.
 
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.reading import stripes
 
 # Coordinates of one client larger than this many bins are drawn uniformly from
@@ -91,9 +92,7 @@ def uniform_offsets(num: int, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     float64. The same on every device.
   """
   num_words = -(-num // len(_MULTIPLIERS))
-  words = tf.random.stateless_uniform(
-    [1, num_words], seed, None, None, tf.uint32, alg='philox'
-  )
+  words = seeds.words(seeds.stream(seed), [1, num_words], tf.uint32)
   words = words * tf.constant(_MULTIPLIERS, tf.uint32)[:, tf.newaxis]
   words = tf.reshape(words, [len(_MULTIPLIERS) * num_words])
   if words.shape[0] != num:

@@ -50,6 +50,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tff_autotune_secagg.numerics import subgraphs
+
 # The forecasters: gain and exponent of each.
 _GAINS, _EXPONENTS = (
   part.reshape(-1)
@@ -159,6 +161,7 @@ def initial_state() -> collections.OrderedDict:
   )
 
 
+@subgraphs.traced_once
 def forecast(state: collections.OrderedDict) -> Forecast:
   """Returns the predictive distribution of the coming round's size.
 
@@ -186,6 +189,7 @@ def forecast(state: collections.OrderedDict) -> Forecast:
   return Forecast(log_sizes, weights, mean, stddev)
 
 
+@subgraphs.traced_once
 def update(
   state: collections.OrderedDict, observation: Observation
 ) -> collections.OrderedDict:

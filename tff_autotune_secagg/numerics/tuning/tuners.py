@@ -14,6 +14,7 @@ from typing import Tuple
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.numerics import subgraphs
 from tff_autotune_secagg.numerics.reading import fitting
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.rounding import modes
@@ -145,14 +146,19 @@ class Tuner(abc.ABC):
     return self._has_modulus_problems(num_clients, None)
 
   def _has_modulus_problems(self, num_clients, wrap_probability):
-    problems = modulus_problems.find(
+    return _has_modulus_problems(
       num_clients,
-      self._modulus,
-      wrap_probability,
-      self._rounding,
-      self._decoding,
+      modulus=self._modulus,
+      wrap_probability=wrap_probability,
+      rounding=self._rounding,
+      decoding=self._decoding,
     )
-    return tf.reduce_any(problems)
+
+
+@subgraphs.traced_once
+def _has_modulus_problems(num_clients, **settings):
+  """Tells whether there are any `ModulusProblems`."""
+  return tf.reduce_any(modulus_problems.find(num_clients, **settings))
 
 
 class FixedBinSize(Tuner):

@@ -8,6 +8,7 @@ from typing import Optional, Tuple
 import tensorflow as tf
 
 from tff_autotune_secagg import _checks
+from tff_autotune_secagg.numerics import subgraphs
 from tff_autotune_secagg.numerics.reading import fitting
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.rounding import modes
@@ -34,6 +35,7 @@ _SMALLEST_BIN = 1e-37
 _LARGEST_BIN = 1e37
 
 
+@subgraphs.traced_once
 def best_bin_size(
   predicted: forecasting.Forecast,
   num_clients: tf.Tensor,

@@ -195,7 +195,7 @@ class RemoteBackend:
         )
     # All workers run the same computations: compile each of them once.
     self._compile_cached = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(
-      tff.backends.native.desugar_and_transform_to_native
+      contexts.compile_for_worker
     )
     self._compile_lock = threading.Lock()
     self._contexts = [
