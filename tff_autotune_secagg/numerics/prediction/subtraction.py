@@ -185,6 +185,10 @@ class Subtraction:
       sum_stddev=tf.where(is_other, stddev, fitted.sum_stddev),
       observed_stddev=tf.where(is_other, stddev, fitted.observed_stddev),
       is_blind=tf.logical_and(fitted.is_blind, tf.logical_not(is_other)),
+      # Of a blind sum it is so large that nothing would be learned.
+      log_stddev_error=tf.where(
+        is_other, tf.zeros_like(stddev), fitted.log_stddev_error
+      ),
     )
 
   def share(self, fitted: fitting.WrappedNormalFit) -> tf.Tensor:
