@@ -53,8 +53,8 @@ _FEWEST_CLIENTS = 2.0
 # of the largest size that could have been read.
 _EXPLAINS = 0.5
 
-# Larger predictions, in bins, have no digits left for a residue.
-_MAX_BINS = 1e15
+# Of more periods than this no step of the coefficients finds a residual.
+_MAX_PERIODS = 1e3
 
 
 # Rows of stripes of each leaf; None for leaves without coordinates.
@@ -106,14 +106,13 @@ class Subtraction:
     scale = tf.minimum(1.0 / self._bin_size, 1e30)
     scale = tf.where(is_usable, scale, tf.zeros_like(scale))
     scale = tf.cast(scale, tf.float32)
-    self._bins = [
-      None
-      if bins is None
-      else tf.clip_by_value(
-        stripes.to_stripes(leaf) * scale, -_MAX_BINS, _MAX_BINS
-      )
-      for leaf, bins in zip(expected, leaf_bins)
-    ]
+    self._bins = _within_reach(
+      [
+        None if bins is None else stripes.to_stripes(leaf) * scale
+        for leaf, bins in zip(expected, leaf_bins)
+      ],
+      _MAX_PERIODS * modulus,
+    )
     sizes = [leaf.shape.num_elements() for leaf in expected]
     self._chosen = _choose(
       *_sample(leaf_bins, self._bins, sizes), modulus=modulus
@@ -207,6 +206,18 @@ class Subtraction:
     is_used = tf.logical_and(self._is_used, residual > 0.0)
     rest = residual / tf.maximum(residual + tf.maximum(more, 0.0), 1e-300)
     return tf.where(is_used, rest, tf.ones_like(rest))
+
+
+def _within_reach(predicted: _Leaves, limit: float) -> _Leaves:
+  """Returns predictions, or zeros if any coordinate is beyond a limit."""
+  largest = [
+    tf.reduce_max(tf.abs(rows)) for rows in predicted if rows is not None
+  ]
+  is_near = tf.reduce_all([tf.constant(True), *(x < limit for x in largest)])
+  return [
+    None if rows is None else tf.where(is_near, rows, tf.zeros_like(rows))
+    for rows in predicted
+  ]
 
 
 def _sample(
