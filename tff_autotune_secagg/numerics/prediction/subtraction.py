@@ -51,7 +51,7 @@ _FEWEST_CLIENTS = 2.0
 
 # A sum is taken for one that was not as predicted if the prediction is so much
 # of the largest size that could have been read.
-_EXPLAINS = 0.5
+_EXPLAINS = 0.8
 
 # Of more periods than this no step of the coefficients finds a residual.
 _MAX_PERIODS = 1e3
