@@ -17,8 +17,8 @@ import collections
 
 import tensorflow as tf
 
-# Of a round, in the next. 0 and 0.6 were level in trainings that converge; with
-# few bits the mean of more rounds has less noise.
+# Of a round, in the next. A mean of more sums has less of their noise, and lags
+# further behind a training that moves on.
 _MEMORY = 0.6
 
 
