@@ -255,6 +255,7 @@ _MADE_BY = {
 _FIELDS = (
   ('zeroing_norm', 'zeroing', 'True', 'False', ('inner_agg', 'value')),
   ('clipping_norm', 'clipping', 'True', 'False', ('inner_agg', 'value')),
+  ('prediction', 'predict_sum', 'True', 'False', ('round',)),
   ('forecast', 'wrap_probability', 'None', 'a number', ('rung',)),
   ('sampled_fraction', 'sampled_fraction', 'below 1', '1', ('min_clients',)),
 )

@@ -14,6 +14,7 @@ from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import flatten
 from tff_autotune_secagg.factories import mean
 from tff_autotune_secagg.factories import modular_sum
+from tff_autotune_secagg.factories import prediction
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
 from tff_autotune_secagg.numerics.rounding import modes
@@ -35,9 +36,10 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     `value_type` is any structure of float16, bfloat16, float32 and float64
     tensors; the result has the same type and containers.
   State:
-    That of `HadamardRotationFactory` around `QuantizeModFactory`.
+    That of `HadamardRotationFactory` around `QuantizeModFactory`; with
+    `predict_sum` one of its own, see docs/state.md.
   Measurements:
-    Those of `QuantizeModFactory`.
+    Those of `QuantizeModFactory`; with `predict_sum` also `prediction_gain`.
   Secure signals:
     The residues and two counts: clients whose update is not 0, and rejected
     clients.
@@ -72,6 +74,7 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     decoding: modes.Decoding = modes.Decoding.UNBIASED,
     num_rotations: int = 1,
     expected_size: Optional[float] = None,
+    predict_sum: bool = False,
     seed: Optional[int] = None,
   ):
     """Initializes the factory.
@@ -94,6 +97,10 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
         of the first round comes through, without one a tenth or two; any
         size is found all the same. `learned_size` takes it from the state of
         an earlier training.
+      predict_sum: whether the server predicts each sum from those before, and
+        reads only what is left of it. Worth it for successive sums that are
+        alike, such as those of a training with 50 clients in a round or more.
+        It takes a state as large as the value.
       seed: of the rotations and the dither; int of 0 .. 2**63 - 1, or None to
         draw one in every `initialize`. A saved state brings its own, which
         wins.
@@ -124,6 +131,8 @@ class AutotunedSecureSumFactory(chain.ChainedFactory):
     rotated = rotation.HadamardRotationFactory(
       quantized, num_rotations=num_rotations, min_dim=rotate.MIN_DIM, seed=seed
     )
+    if _checks.check_bool('predict_sum', predict_sum):
+      rotated = prediction.PredictedSumFactory(rotated)
     super().__init__([], flatten.FlattenFactory(rotated))
 
 
@@ -179,6 +188,7 @@ def autotuned_secure_aggregator(
   decoding: modes.Decoding = modes.Decoding.UNBIASED,
   num_rotations: int = 1,
   expected_size: Optional[float] = None,
+  predict_sum: bool = False,
   seed: Optional[int] = None,
 ) -> tff.aggregators.AggregationFactory:
   """Secure mean of model updates, for `model_aggregator=` of TFF's builders.
@@ -219,6 +229,7 @@ def autotuned_secure_aggregator(
     num_rotations: as in `AutotunedSecureSumFactory`.
     expected_size: as in `AutotunedSecureSumFactory`; of the sum of updates
       times weights, if the mean is weighted.
+    predict_sum: as in `AutotunedSecureSumFactory`.
     seed: as in `AutotunedSecureSumFactory`.
 
   Returns:
@@ -238,6 +249,7 @@ def autotuned_secure_aggregator(
     decoding=decoding,
     num_rotations=num_rotations,
     expected_size=expected_size,
+    predict_sum=predict_sum,
     seed=seed,
   )
   if weighted:

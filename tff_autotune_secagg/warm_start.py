@@ -3,12 +3,15 @@
 """What a new training can take over from an earlier one."""
 
 import collections
+import math
 from typing import Any
 
 import tensorflow as tf
 import tree
 
+from tff_autotune_secagg.numerics.prediction import past_sums
 from tff_autotune_secagg.numerics.tuning import forecasting
+from tff_autotune_secagg.stages import rotate
 
 
 def learned_size(state: Any) -> float:
@@ -24,7 +27,8 @@ def learned_size(state: Any) -> float:
       whole learning process; also one that was loaded from a checkpoint.
 
   Returns:
-    The forecast of the next `sum_stddev`.
+    The forecast of the next `sum_stddev`; with `predict_sum` the size of what
+    is predicted and of what is not, together.
 
   Raises:
     ValueError: the state has no forecast, such as that of an aggregator with
@@ -51,4 +55,20 @@ def learned_size(state: Any) -> float:
       '`state` must have seen a round whose sum was read, found one that has'
       ' not: leave `expected_size` out.'
     )
-  return float(tf.exp(forecasting.forecast(found).mean))
+  size = float(tf.exp(forecasting.forecast(found).mean))
+  return math.hypot(size, _predicted_size(leaves, float(found['cohorts'][0])))
+
+
+def _predicted_size(leaves, num_clients):
+  """Returns the size of the sum that is predicted; 0 without a prediction."""
+  past = collections.OrderedDict(
+    (path[-1], tf.constant(leaf))
+    for path, leaf in leaves.items()
+    if path[-2:-1] == ('prediction',)
+  )
+  if not past:
+    return 0.0
+  expected = past_sums.predict(past, tf.constant(num_clients))
+  # Of a rotated coordinate; padding is none of the sum's.
+  width = rotate.width(expected.shape.num_elements())
+  return float(tf.norm(expected)) / math.sqrt(max(width, 1))

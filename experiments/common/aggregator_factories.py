@@ -317,6 +317,7 @@ def _autotuned(
   zeroing,
   clipping,
   num_rotations,
+  prediction,
 ) -> Built:
   factory = autotune.autotuned_secure_aggregator(
     modulus=modulus,
@@ -326,6 +327,7 @@ def _autotuned(
     zeroing=zeroing,
     clipping=clipping,
     num_rotations=num_rotations,
+    predict_sum=prediction,
     weighted=info.weighted,
     seed=info.seed,
   )

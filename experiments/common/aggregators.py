@@ -173,6 +173,7 @@ _ENTRIES: Dict[str, _Entry] = {
     zeroing=(_boolean, True),
     clipping=(_boolean, True),
     num_rotations=(int, 1),
+    prediction=(_boolean, False),
   ),
 }
 NAMES: Tuple[str, ...] = tuple(_ENTRIES)

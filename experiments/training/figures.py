@@ -205,6 +205,43 @@ def tuning_figure(rows: Sequence[Row], title: str = ''):
   return plot_style.finish(figure, title, plot_style.repeats_note(rows))
 
 
+def prediction_figure(rows: Sequence[Row], title: str = ''):
+  """What is left of predicted sums, and errors of all sums, by round.
+
+  Args:
+    rows: Joined round rows; those of aggregators that expect no error are left
+      out.
+    title: Put above, before the number of repeats.
+
+  Raises:
+    ValueError: There is no row of an aggregator that predicts.
+  """
+
+  def gain(row):
+    return result_rows.measurement(row, 'prediction_gain')
+
+  def error(row):
+    # Not of a round whose clients had nothing to send.
+    return result_rows.measurement(row, 'predicted_nmse') or None
+
+  if all(gain(row) is None for row in rows):
+    raise ValueError(
+      '`rows` must hold some of an aggregator with prediction=true, found none.'
+    )
+  rows = [row for row in rows if error(row) is not None]
+  figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharex=True)
+  values = (
+    (gain, 'squared rest over squared sum'),
+    (error, 'expected squared error over squared sum'),
+  )
+  for axes, (value, text) in zip(panels, values):
+    axes.set(xlabel='round', ylabel=text, yscale='log')
+    plot_style.plot_series(axes, rows, value)
+    axes.grid(alpha=0.3, which='both')
+  plot_style.add_legend(panels[-1])
+  return plot_style.finish(figure, title, plot_style.repeats_note(rows))
+
+
 def difference_figure(rows: Sequence[Row], title: str = ''):
   """Accuracy minus that of the plain mean, by round.
 

@@ -19,6 +19,7 @@ FIGURES = {
   'alpha': ('alpha_figure', {}),
   'difference': ('difference_figure', {}),
   'tuning': ('tuning_figure', {}),
+  'prediction': ('prediction_figure', {}),
   'accuracy_by_bytes': ('accuracy_by_bytes_figure', {}),
 }
 _FIGURE = flags.DEFINE_enum(

@@ -77,6 +77,7 @@ _AGGREGATOR = dict(
   modulus=_MODULUS,
   num_clients=_OPTIONAL_COUNT,
   num_rotations=_ROTATIONS,
+  predict_sum=_BOOL,
   seed=_SEED,
 )
 

@@ -60,6 +60,15 @@ class StatePageTest(parameterized.TestCase):
       _autotuned_leaves,
     ),
     (
+      'predicted',
+      'With a prediction',
+      lambda: {
+        path: leaf
+        for path, leaf in _autotuned_leaves(predict_sum=True).items()
+        if path.startswith('inner_agg/inner_agg/value/')
+      },
+    ),
+    (
       'private',
       'Distributed differential privacy',
       lambda: _state_leaves(

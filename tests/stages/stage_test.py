@@ -18,6 +18,7 @@ from tff_autotune_secagg.numerics.tuning import tuners
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import flatten
 from tff_autotune_secagg.stages import mark_broken
+from tff_autotune_secagg.stages import predict
 from tff_autotune_secagg.stages import quantize
 from tff_autotune_secagg.stages import rotate
 from tff_autotune_secagg.stages import sample
@@ -51,6 +52,17 @@ _STAGES = (
     quantize.QuantizeStage,
     # Values are multiples of the bin size and come back exactly.
     dict(tuner=tuners.FixedBinSize(bin_size=0.5, modulus=2**12), seed=1),
+    _FLOATS,
+  ),
+  (
+    'predict',
+    predict.PredictStage,
+    dict(
+      rotation=dict(num_rotations=1, min_dim=8, seed=1),
+      quantization=dict(
+        tuner=tuners.FixedBinSize(bin_size=1e-3, modulus=2**24), seed=1
+      ),
+    ),
     _FLOATS,
   ),
   ('mark_broken', mark_broken.MarkBrokenStage, {}, _FLOATS),

@@ -4,5 +4,6 @@
 
 `round_codec` is the round: what a client sends, and what the server reads from
 the sum. It needs `rounding` at clients, `reading` at the server and `tuning`
-between rounds; `rotation` and `privacy` stand by themselves.
+between rounds; `prediction` is what may be subtracted before the reading.
+`rotation` and `privacy` stand by themselves.
 """

@@ -7,7 +7,7 @@ distributed differential privacy report what `stages.share_noise` measures.
 """
 
 import collections
-from typing import NamedTuple, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 import tensorflow as tf
 
@@ -31,6 +31,8 @@ class FinishedRound(NamedTuple):
     rejected: int32 scalar, clients whose update is not finite.
     num_coordinates: Python int, coordinates on the wire.
     size_forecast: what the tuner believed, see `Tuner.size_forecast`.
+    unpredicted: if a prediction was subtracted, the square of the rest, which
+      the fit and the error are of, over that of the sum; float64 scalar.
   """
 
   tuner: tuners.Tuner
@@ -42,6 +44,7 @@ class FinishedRound(NamedTuple):
   rejected: tf.Tensor
   num_coordinates: int
   size_forecast: Tuple[tf.Tensor, tf.Tensor]
+  unpredicted: Optional[tf.Tensor] = None
 
   @property
   def num_clients(self) -> tf.Tensor:
@@ -63,6 +66,14 @@ def _bin_size(finished: FinishedRound) -> tf.Tensor:
   )
 
 
+def _sum_stddev(finished: FinishedRound) -> tf.Tensor:
+  """Returns the size of the sum, whether or not it was predicted."""
+  stddev = finished.fitted.sum_stddev
+  if finished.unpredicted is None:
+    return stddev
+  return stddev / tf.sqrt(finished.unpredicted)
+
+
 def _num_bytes(finished: FinishedRound) -> tf.Tensor:
   num_bytes = quantization.payload_bytes(
     finished.num_coordinates, finished.num_bits
@@ -76,7 +87,7 @@ _MEASUREMENTS = collections.OrderedDict(
   blind=lambda r: tf.logical_and(r.fitted.is_blind, r.num_clients > 0.0),
   zero_sum=lambda r: r.fitted.is_zero,
   modulus_too_small=lambda r: r.tuner.modulus_is_too_small(r.num_clients),
-  sum_stddev=lambda r: tf.cast(r.fitted.sum_stddev, tf.float32),
+  sum_stddev=lambda r: tf.cast(_sum_stddev(r), tf.float32),
   size_forecast=lambda r: r.size_forecast[0],
   size_uncertainty=lambda r: r.size_forecast[1],
   wrap_probability=lambda r: tf.cast(fitted_wrap_probability(r), tf.float32),
@@ -89,11 +100,19 @@ _MEASUREMENTS = collections.OrderedDict(
 
 NAMES = tuple(_MEASUREMENTS)
 
+# What a round with a prediction reports besides.
+_OF_PREDICTION = collections.OrderedDict(
+  prediction_gain=lambda r: tf.cast(r.unpredicted, tf.float32),
+)
+
 
 def measure(finished: FinishedRound) -> collections.OrderedDict:
   """Returns all measurements of a round, by name."""
+  functions = dict(_MEASUREMENTS)
+  if finished.unpredicted is not None:
+    functions.update(_OF_PREDICTION)
   return collections.OrderedDict(
-    (name, function(finished)) for name, function in _MEASUREMENTS.items()
+    (name, function(finished)) for name, function in functions.items()
   )
 
 
@@ -116,4 +135,6 @@ def round_nmse(finished: FinishedRound) -> tf.Tensor:
   explained by rounding alone: nothing is known of their sums.
   """
   error = finished.predicted_nmse
+  if finished.unpredicted is not None:
+    error *= finished.unpredicted
   return tf.where(finished.num_clients > 0.0, error, tf.zeros_like(error))

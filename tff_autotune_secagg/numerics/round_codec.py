@@ -7,12 +7,13 @@ benchmark, the tests of long histories) calls this one.
 """
 
 import collections
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics import dtypes
 from tff_autotune_secagg.numerics import measurements
+from tff_autotune_secagg.numerics.prediction import subtraction
 from tff_autotune_secagg.numerics.reading import decoding
 from tff_autotune_secagg.numerics.reading import fitting
 from tff_autotune_secagg.numerics.reading import stripe_readings
@@ -116,6 +117,7 @@ class RoundCodec:
     counts: collections.OrderedDict,
     tuner_state: collections.OrderedDict,
     shared_seed: tf.Tensor,
+    expected: Optional[Sequence[tf.Tensor]] = None,
   ) -> Tuple[List[tf.Tensor], collections.OrderedDict, collections.OrderedDict]:
     """Returns what the server makes of the sum.
 
@@ -125,6 +127,8 @@ class RoundCodec:
       counts: the clients' `contributing` and `rejected`, summed, int32.
       tuner_state: the one whose bin sizes the clients used.
       shared_seed: the one the clients used.
+      expected: a prediction of the sum to subtract before it is read, float32
+        of the leaves' shapes; None for none.
 
     Returns:
       The decoded sum, leaves of the codec's specs, the next tuner state and the
@@ -132,12 +136,24 @@ class RoundCodec:
     """
     num_clients = tf.cast(counts['contributing'], tf.float64)
     bin_sizes = tf.cast(self._tuner.bin_sizes(tuner_state), tf.float64)
-    leaf_bins, sample = self._sample(
+    raw_bins, leaf_bins = self._bins(
       residues, shared_seed, num_clients, bin_sizes
     )
+    subtracted = None
+    if expected is not None:
+      subtracted = subtraction.Subtraction(
+        expected, leaf_bins, bin_sizes, num_clients, self._tuner.modulus
+      )
+      raw_bins = subtracted.without(raw_bins)
+      leaf_bins = subtracted.without(leaf_bins)
+    sample = self._sample(raw_bins, leaf_bins, num_clients, bin_sizes)
     fitted = fitting.fit(
       sample, modulus=self._tuner.modulus, rounding=self._tuner.rounding
     )
+    to_learn = fitted
+    if subtracted is not None:
+      fitted = subtracted.of_residual(fitted)
+      to_learn = subtracted.for_tuner(fitted)
     decoder = decoding.Decoder(
       fitted,
       bin_sizes,
@@ -145,11 +161,11 @@ class RoundCodec:
       decoding=self._tuner.decoding,
       centres_lost_rounds=self._tuner.centres_lost_rounds,
     )
-    leaves = [
-      self._decode_leaf(bins, spec, decoder)
-      for bins, spec in zip(leaf_bins, self._specs)
-    ]
-    next_state = self._tuner.next_state(tuner_state, fitted, num_clients)
+    decoded = [None if x is None else decoder.decode(x) for x in leaf_bins]
+    if subtracted is not None:
+      decoded = subtracted.put_back(decoded, fitted)
+    leaves = [_as_leaf(x, spec) for x, spec in zip(decoded, self._specs)]
+    next_state = self._tuner.next_state(tuner_state, to_learn, num_clients)
     finished = measurements.FinishedRound(
       tuner=self._tuner,
       tuner_state=tuner_state,
@@ -160,33 +176,42 @@ class RoundCodec:
       rejected=counts['rejected'],
       num_coordinates=sum(s.shape.num_elements() for s in self._specs),
       size_forecast=self._tuner.size_forecast(tuner_state),
+      unpredicted=None if subtracted is None else subtracted.share(fitted),
     )
     return leaves, next_state, measurements.measure(finished)
 
-  def _sample(self, residues, shared_seed, num_clients, bin_sizes):
-    """Returns the centred bins of each leaf and one `Sample` of all of them."""
-    leaf_bins = []
-    counts = raw_versines = decoded_versines = tf.zeros(
-      [stripes.NUM_STRIPES], tf.float64
-    )
+  def _bins(self, residues, shared_seed, num_clients, bin_sizes):
+    """Returns the centred bins of each leaf, with its dither and without."""
+    raw_bins, leaf_bins = [], []
     for index, (leaf, spec) in enumerate(zip(residues, self._specs)):
       if not spec.shape.num_elements():
+        raw_bins.append(None)
         leaf_bins.append(None)
         continue
       raw = self._centred_bins(leaf, spec)
       seed = tf.random.experimental.stateless_fold_in(shared_seed, index)
       bins = self._without_dither(raw, seed, num_clients, bin_sizes, spec)
+      raw_bins.append(raw)
       leaf_bins.append(bins)
+    return raw_bins, leaf_bins
+
+  def _sample(self, raw_bins, leaf_bins, num_clients, bin_sizes):
+    """Returns one `Sample` of all leaves."""
+    counts = raw_versines = decoded_versines = tf.zeros(
+      [stripes.NUM_STRIPES], tf.float64
+    )
+    for raw, bins, spec in zip(raw_bins, leaf_bins, self._specs):
+      if bins is None:
+        continue
       counts += stripes.stripe_counts(spec.shape.num_elements())
       versines = wrapped_normal.sum_versines(bins, self._tuner.modulus)
       decoded_versines += versines
       if self._is_dither:
         versines = wrapped_normal.sum_versines(raw, self._tuner.modulus)
       raw_versines += versines
-    sample = stripe_readings.Sample(
+    return stripe_readings.Sample(
       raw_versines, decoded_versines, counts, bin_sizes, num_clients
     )
-    return leaf_bins, sample
 
   def _centred_bins(self, leaf, spec):
     """Returns the sum's residues as integers nearest to 0, in stripes."""
@@ -204,12 +229,12 @@ class RoundCodec:
     shape = tf.TensorShape([spec.shape.num_elements()])
     return stripes.to_stripes(stripes.from_stripes(bins, shape))
 
-  def _decode_leaf(self, bins, spec, decoder):
-    """Returns one leaf of the sum in its own dtype."""
-    if bins is None:
-      return tf.zeros(spec.shape, spec.dtype)
-    decoded = stripes.from_stripes(decoder.decode(bins), spec.shape)
-    return tf.cast(decoded, spec.dtype)
+
+def _as_leaf(decoded, spec):
+  """Returns decoded rows as a leaf in its own dtype; zeros for None."""
+  if decoded is None:
+    return tf.zeros(spec.shape, spec.dtype)
+  return tf.cast(stripes.from_stripes(decoded, spec.shape), spec.dtype)
 
 
 def _is_finite_and_is_zero(leaves):

@@ -13,5 +13,7 @@ federated computation. What a client's value goes through, from above::
       wire       sum exactly        share_noise  noise, residues
                                     wire         sum exactly
 
+With a prediction, `predict` is in the place of rotate and quantize.
+
 `stage` says what a stage is, `state_guard` how a state of others is refused.
 """

@@ -74,10 +74,10 @@ class QuantizeStage(stage.Stage):
       leaves, bin_sizes, shared_seed, seeds.private_seed()
     )
 
-  def decode(self, leaves, signals, state):
-    """Fits, decodes and tunes."""
+  def decode(self, leaves, signals, state, expected=None):
+    """Fits, decodes and tunes; `expected` as of `RoundCodec.decode`."""
     result, tuner_state, measurements = self._codec.decode(
-      leaves, signals, state['tuner'], seeds.round_seed(state)
+      leaves, signals, state['tuner'], seeds.round_seed(state), expected
     )
     next_state = collections.OrderedDict(
       **seeds.next_state(state), tuner=tuner_state

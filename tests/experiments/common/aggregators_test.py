@@ -72,6 +72,7 @@ class ParseTest(parameterized.TestCase):
       'num_rotations',
     ):
       self.assertEqual(settings[name], arguments[name].default, name)
+    self.assertEqual(settings['prediction'], arguments['predict_sum'].default)
 
   @parameterized.named_parameters(
     (

@@ -57,5 +57,34 @@ class AlphaFigureTest(absltest.TestCase):
       figures.alpha_figure(rows)
 
 
+def _predicted(aggregator, round_num, **measured):
+  return dict(
+    run=aggregator,
+    round=round_num,
+    config=dict(aggregator=aggregator, seed=1),
+    aggregator={f'value/{name}': x for name, x in measured.items()},
+  )
+
+
+class PredictionFigureTest(absltest.TestCase):
+  def test_gains_of_who_predicts_and_errors_of_all(self):
+    with_it, without = 'autotuned:prediction=true', 'autotuned'
+    rows = []
+    for number, gain in ((1, 1.0), (2, 0.5)):
+      rows += [
+        _predicted(with_it, number, prediction_gain=gain, predicted_nmse=0.1),
+        _predicted(without, number, predicted_nmse=0.2),
+      ]
+    left, right = figures.prediction_figure(rows).axes
+    curves = [line.get_xydata() for line in left.lines]
+    np.testing.assert_allclose(curves, [[[1, 1.0], [2, 0.5]]])
+    heights = [line.get_ydata()[0] for line in right.lines]
+    np.testing.assert_allclose(heights, [0.1, 0.2])
+
+  def test_rows_without_a_prediction_are_refused(self):
+    with self.assertRaisesRegex(ValueError, 'prediction=true, found none'):
+      figures.prediction_figure([_predicted('autotuned', 1)])
+
+
 if __name__ == '__main__':
   absltest.main()

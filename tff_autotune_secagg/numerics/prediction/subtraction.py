@@ -1,0 +1,289 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A round of which a prediction is subtracted before anything is read.
+
+Residues hold the sum z modulo W. A server that has a prediction p of it knows
+those of z - c p as well, for any c, and needs room for this *residual* only. c
+is chosen by the residues themselves: the residual that spreads least has the
+largest mean cosine. All that is done to a sum is then done to the residual, and
+c p is added to the result.
+
+The prediction comes from earlier rounds and is rotated anew, so that for a
+given c the residual is as normal as the sum, and is decoded as well. c is one
+number from thousands of coordinates; what its choice adds is far below the
+rounding.
+
+Two things differ from a sum of that size:
+
+- A residual that cannot be told from the rounding is no lost sum. It is as
+  small as a server may wish: the round is decoded to c p, and the next bins are
+  those for the largest residual that would have been missed.
+- A sum that cannot be read although predictions could may be one that is not
+  what was predicted. Its size is then known, about that of the prediction, and
+  nothing has to be found out by a calibration.
+
+Calibrations are read without a prediction: they ask for the size of the sum.
+"""
+
+import math
+from typing import NamedTuple, Optional, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from tff_autotune_secagg.numerics.reading import fitting
+from tff_autotune_secagg.numerics.reading import stripes
+from tff_autotune_secagg.numerics.reading import wrapped_normal
+
+# The coefficients that are tried. The step bounds what a prediction is worth:
+# the residual keeps about 0.05^2 / 12 of the prediction's square. That is as
+# well: a much smaller residual would have a peak that no step hits.
+COEFFICIENTS = tuple(np.arange(29) * 0.05)
+
+# A coefficient must win by so many standard errors.
+_WINS_BY = 5.0
+
+# Coordinates that they are tried on.
+MAX_SAMPLE = 2**16
+
+# One client's rounding follows from its size, which is not the residual's.
+_FEWEST_CLIENTS = 2.0
+
+# A sum is taken for one that was not as predicted if the prediction is so much
+# of the largest size that could have been read.
+_EXPLAINS = 0.8
+
+# Of more periods than this no step of the coefficients finds a residual.
+_MAX_PERIODS = 1e3
+
+
+# Rows of stripes of each leaf; None for leaves without coordinates.
+_Leaves = Sequence[Optional[tf.Tensor]]
+
+
+class _Chosen(NamedTuple):
+  """The coefficient and what belongs to it; float64 scalars, in bins^2.
+
+  Attributes:
+    coefficient: c.
+    prediction: mean square of p.
+    covariance: of p with the residual.
+  """
+
+  coefficient: tf.Tensor
+  prediction: tf.Tensor
+  covariance: tf.Tensor
+
+
+class Subtraction:
+  """A prediction in bins, its coefficient, and a round without it."""
+
+  def __init__(
+    self,
+    expected: Sequence[tf.Tensor],
+    leaf_bins: _Leaves,
+    bin_sizes: tf.Tensor,
+    num_clients: tf.Tensor,
+    modulus: int,
+  ):
+    """Chooses the coefficient.
+
+    Args:
+      expected: the rotated prediction of the sum, a float32 tensor for each
+        leaf, finite.
+      leaf_bins: centred bins of the sum without its dither, float32 or float64
+        [rows, NUM_STRIPES]; None for leaves without coordinates.
+      bin_sizes: float64 [NUM_STRIPES], those of the round.
+      num_clients: float64 scalar, clients in the sum.
+      modulus: Python int.
+    """
+    self._modulus = modulus
+    self._bin_size = bin_sizes[0]
+    self._is_ordinary = tf.logical_not(stripes.is_ladder(bin_sizes))
+    is_usable = tf.logical_and(
+      self._is_ordinary, num_clients >= _FEWEST_CLIENTS
+    )
+    scale = tf.minimum(1.0 / self._bin_size, 1e30)
+    scale = tf.where(is_usable, scale, tf.zeros_like(scale))
+    scale = tf.cast(scale, tf.float32)
+    self._bins = _within_reach(
+      [
+        None if bins is None else stripes.to_stripes(leaf) * scale
+        for leaf, bins in zip(expected, leaf_bins)
+      ],
+      _MAX_PERIODS * modulus,
+    )
+    sizes = [leaf.shape.num_elements() for leaf in expected]
+    self._chosen = _choose(
+      *_sample(leaf_bins, self._bins, sizes), modulus=modulus
+    )
+    self._is_used = self._chosen.coefficient > 0.0
+
+  def without(self, leaf_bins: _Leaves) -> _Leaves:
+    """Returns bins without the prediction, centred again.
+
+    Args:
+      leaf_bins: as for the constructor, with the dither or without it.
+    """
+
+    def subtract(bins, predicted):
+      shift = tf.cast(self._chosen.coefficient, tf.float32) * predicted
+      bins -= tf.cast(shift, bins.dtype)
+      return bins - self._modulus * tf.floor(bins / self._modulus + 0.5)
+
+    return self._map(subtract, leaf_bins)
+
+  def put_back(
+    self, decoded: _Leaves, fitted: fitting.WrappedNormalFit
+  ) -> _Leaves:
+    """Returns values with the prediction; nothing if nothing was read.
+
+    Args:
+      decoded: values of the residual, of the dtypes and shapes of the bins.
+      fitted: of the residual.
+    """
+    scale = self._chosen.coefficient * self._bin_size
+    scale = tf.where(fitted.is_blind, tf.zeros_like(scale), scale)
+
+    def add(rows, predicted):
+      return rows + tf.cast(tf.cast(scale, tf.float32) * predicted, rows.dtype)
+
+    return self._map(add, decoded)
+
+  def _map(self, function, leaves):
+    return [
+      None if rows is None else function(rows, predicted)
+      for rows, predicted in zip(leaves, self._bins)
+    ]
+
+  def of_residual(
+    self, fitted: fitting.WrappedNormalFit
+  ) -> fitting.WrappedNormalFit:
+    """Returns the fit, with a size for a residual below the rounding."""
+    is_nothing = tf.logical_or(fitted.is_blind, fitted.is_zero)
+    is_below = tf.logical_and(
+      tf.logical_not(is_nothing), fitted.sum_stddev <= 0.0
+    )
+    is_below = tf.logical_and(is_below, self._is_used)
+    stddev = tf.where(is_below, fitted.readable_from, fitted.sum_stddev)
+    return fitted._replace(sum_stddev=stddev)
+
+  def for_tuner(
+    self, fitted: fitting.WrappedNormalFit
+  ) -> fitting.WrappedNormalFit:
+    """Returns the fit, with a size for a sum that was not as predicted.
+
+    Args:
+      fitted: of `of_residual`.
+    """
+    stddev = self._bin_size * tf.sqrt(self._chosen.prediction)
+    is_other = tf.logical_and(fitted.is_blind, self._is_ordinary)
+    is_other = tf.logical_and(is_other, stddev > _EXPLAINS * fitted.readable_to)
+    is_other = tf.logical_and(is_other, tf.math.is_finite(stddev))
+    return fitted._replace(
+      sum_stddev=tf.where(is_other, stddev, fitted.sum_stddev),
+      observed_stddev=tf.where(is_other, stddev, fitted.observed_stddev),
+      is_blind=tf.logical_and(fitted.is_blind, tf.logical_not(is_other)),
+      # Of a blind sum it is so large that nothing would be learned.
+      log_stddev_error=tf.where(
+        is_other, tf.zeros_like(stddev), fitted.log_stddev_error
+      ),
+    )
+
+  def share(self, fitted: fitting.WrappedNormalFit) -> tf.Tensor:
+    """Returns the square of the residual over that of the sum.
+
+    Args:
+      fitted: of `of_residual`.
+
+    Returns:
+      float64 scalar in 0 to 1: 1 - rho^2 for a correlation rho of sum and
+      prediction. 1 where nothing is subtracted, and for an unreadable sum.
+    """
+    c = self._chosen.coefficient
+    residual = tf.square(fitted.sum_stddev / self._bin_size)
+    more = c * (c * self._chosen.prediction + 2.0 * self._chosen.covariance)
+    is_used = tf.logical_and(self._is_used, residual > 0.0)
+    rest = residual / tf.maximum(residual + tf.maximum(more, 0.0), 1e-300)
+    return tf.where(is_used, rest, tf.ones_like(rest))
+
+
+def _within_reach(predicted: _Leaves, limit: float) -> _Leaves:
+  """Returns predictions, or zeros if any coordinate is beyond a limit."""
+  largest = [
+    tf.reduce_max(tf.abs(rows)) for rows in predicted if rows is not None
+  ]
+  is_near = tf.reduce_all([tf.constant(True), *(x < limit for x in largest)])
+  return [
+    None if rows is None else tf.where(is_near, rows, tf.zeros_like(rows))
+    for rows in predicted
+  ]
+
+
+def _sample(
+  leaf_bins: _Leaves,
+  predicted: _Leaves,
+  sizes: Sequence[int],
+):
+  """Returns bins and predictions of at most `MAX_SAMPLE` coordinates.
+
+  A part of each leaf.
+
+  Returns:
+    Two float32 tensors [m], and how many of the m are coordinates.
+  """
+  total = max(sum(sizes), 1)
+  bins, shifts, count = [_nothing()], [_nothing()], 0
+  for rows, shift, size in zip(leaf_bins, predicted, sizes):
+    if rows is None:
+      continue
+    wanted = -(-size * min(total, MAX_SAMPLE) // total)
+    num_rows = -(-wanted // stripes.NUM_STRIPES)
+    bins.append(tf.reshape(tf.cast(rows[:num_rows], tf.float32), [-1]))
+    shifts.append(tf.reshape(shift[:num_rows], [-1]))
+    count += min(size, num_rows * stripes.NUM_STRIPES)
+  return tf.concat(bins, 0), tf.concat(shifts, 0), count
+
+
+def _nothing() -> tf.Tensor:
+  return tf.zeros([0], tf.float32)
+
+
+def _choose(
+  bins: tf.Tensor, predicted: tf.Tensor, count: int, *, modulus: int
+) -> _Chosen:
+  """Returns the coefficient of least spread; 0 unless it is clearly better.
+
+  Args:
+    bins: float32 [m], centred, padding is 0.
+    predicted: float32 [m], bins.
+    count: Python int, how many of them are coordinates.
+    modulus: Python int.
+  """
+  if not count:
+    zero = tf.zeros([], tf.float64)
+    return _Chosen(zero, zero, zero)
+  coefficients = tf.constant(COEFFICIENTS, tf.float32)
+  residuals = bins[:, tf.newaxis] - predicted[:, tf.newaxis] * coefficients
+  versines = wrapped_normal.sum_versines(residuals, modulus)
+  best = tf.argmin(versines, output_type=tf.int32)
+  # By pairs: what the rounding does to a coordinate, it does to both.
+  angle = math.pi / modulus
+  residual = residuals[:, best]
+  better = tf.square(tf.sin(angle * bins)) - tf.square(tf.sin(angle * residual))
+  better = tf.cast(better, tf.float64)
+  mean = tf.reduce_sum(better) / count
+  squares = tf.reduce_sum(tf.square(better)) / count - tf.square(mean)
+  limit = _WINS_BY * tf.sqrt(tf.maximum(squares, 0.0) / count)
+  wins = tf.logical_and(best > 0, mean > limit)
+  # By Stein's identity E p sin(a r) = a E p r E cos(a r) for normal p and r.
+  sines = tf.cast(predicted * tf.sin(2.0 * angle * residual), tf.float64)
+  cosine = tf.maximum(1.0 - versines[best] / count, 1e-3)
+  covariance = tf.reduce_sum(sines) / count / (2.0 * angle * cosine)
+  coefficient = tf.cast(tf.gather(coefficients, best), tf.float64)
+  squares = tf.reduce_sum(tf.square(tf.cast(predicted, tf.float64)))
+  return _Chosen(
+    tf.where(wins, coefficient, tf.zeros_like(coefficient)),
+    squares / count,
+    covariance,
+  )
