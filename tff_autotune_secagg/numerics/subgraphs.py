@@ -37,7 +37,8 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
   The first call in a graph traces the function and drops what it computes
   twice; calls in other graphs copy its operations. Results are those of the
-  function. Outside of graphs the function itself runs.
+  function. Elsewhere, in a `tf.function` as well, the function itself runs: the
+  loops of a copy would end with the first `tf.function` that has one.
 
   Args:
     function: a pure function, without operations that have a state. Its
@@ -52,7 +53,7 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
   @functools.wraps(function)
   def call(*arguments, **options):
-    if tf.executing_eagerly():
+    if not _is_in_a_graph():
       return function(*arguments, **options)
     arguments = tf.nest.map_structure(tf.convert_to_tensor, arguments)
     tensors = tf.nest.flatten(arguments)
@@ -74,6 +75,12 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     return tf.nest.pack_sequence_as(traced.results, found)
 
   return call
+
+
+def _is_in_a_graph() -> bool:
+  """Tells whether operations end up in a `tf.Graph`, as those of TFF do."""
+  with tf.init_scope():
+    return not tf.executing_eagerly()
 
 
 def _empty(structure):
