@@ -323,7 +323,7 @@ def define_select() -> None:
     [],
     'Keep only rows whose config has this setting=value; may be repeated, '
     'then all must hold. Values of one setting are separated by |, and a '
-    'prefix of the text is enough.',
+    'prefix of the text is enough, unless it ends with $.',
   )
 
 

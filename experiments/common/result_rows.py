@@ -49,7 +49,8 @@ def select(
 
   Args:
     rows: Joined rows.
-    conditions: Texts `setting=value|value`; a prefix of the value is enough.
+    conditions: Texts `setting=value|value`; a prefix of the value is enough,
+      unless it ends with `$`.
 
   Returns:
     Those rows.
@@ -60,13 +61,13 @@ def select(
   kept = list(rows)
   for condition in conditions:
     key, _, values = condition.partition('=')
-    prefixes = tuple(values.split('|'))
+    wanted = values.split('|')
     names = sorted({name for row in kept for name in row['config']})
     found = sorted({str(row['config'].get(key)) for row in kept})
     kept = [
       row
       for row in kept
-      if key in row['config'] and str(row['config'][key]).startswith(prefixes)
+      if key in row['config'] and _meets(str(row['config'][key]), wanted)
     ]
     if key not in names:
       raise ValueError(
@@ -79,6 +80,11 @@ def select(
         f'values of {key!r} are {", ".join(found)}.'
       )
   return kept
+
+
+def _meets(value: str, wanted: Sequence[str]) -> bool:
+  """Whether a value begins with one of some texts, or is it to the `$`."""
+  return any(f'{value}$'.startswith(text) for text in wanted)
 
 
 def measurement(row: results_file.Row, name: str) -> Optional[Any]:

@@ -51,6 +51,9 @@ class SelectTest(absltest.TestCase):
       self._runs('aggregator=plain|autotuned:modulus=16'), ['a', 'b']
     )
     self.assertEqual(self._runs('seed=2', 'aggregator=autotuned'), ['b', 'c'])
+    self.assertEqual(self._runs('aggregator=autotuned:modulus=16$'), ['b'])
+    with self.assertRaisesRegex(ValueError, 'must leave some rows'):
+      self._runs('aggregator=autotuned:modulus=2$')
 
   def test_none_left_says_what_there_was(self):
     with self.assertRaisesWithLiteralMatch(
