@@ -11,7 +11,6 @@ import threading
 from typing import Any, Optional
 
 import grpc
-import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_autotune_secagg import _checks
@@ -24,45 +23,16 @@ from tff_autotune_secagg.simulation import worker_process
 _MAX_EXECUTORS = 10
 
 
-def compile_for_worker(
-  computation: tff.framework.ConcreteComputation,
-) -> tff.framework.ConcreteComputation:
-  """Compiles a computation without secure intrinsics for one worker.
-
-  As `tff.backends.native.desugar_and_transform_to_native`, but with one pass of
-  TensorFlow's optimizer in the place of two. Each takes as long as all else
-  that compiling does, and the second finds next to nothing.
-
-  Args:
-    computation: of any type.
-  """
-  options = tf.compat.v1.ConfigProto()
-  rewrites = options.graph_options.rewrite_options
-  rewrites.meta_optimizer_iterations = rewrites.ONE
-  rewrites.memory_optimization = rewrites.AGGRESSIVE
-  rewrites.constant_folding = rewrites.AGGRESSIVE
-  rewrites.arithmetic_optimization = rewrites.AGGRESSIVE
-  rewrites.loop_optimization = rewrites.AGGRESSIVE
-  rewrites.function_optimization = rewrites.AGGRESSIVE
-  desugared, _ = tff.tensorflow.replace_intrinsics_with_bodies(
-    computation.to_building_block()
-  )
-  return tff.backends.native.transform_to_native_form(
-    tff.framework.ConcreteComputation.from_building_block(desugared),
-    grappler_config=options,
-  )
-
-
 def _compile(
   computation: tff.framework.ConcreteComputation,
 ) -> tff.framework.ConcreteComputation:
-  """Replaces secure intrinsics by plain ones, then compiles."""
+  """Replaces secure intrinsics by plain ones, then compiles as TFF does."""
   # Flat first: what follows reads and writes the whole of it three times.
   flat = tff.framework.to_call_dominant(computation.to_building_block())
   computation = tff.backends.test.replace_secure_intrinsics_with_bodies(
     tff.framework.ConcreteComputation.from_building_block(flat)
   )
-  return compile_for_worker(computation)
+  return tff.backends.native.desugar_and_transform_to_native(computation)
 
 
 def raise_refused_state(error: grpc.RpcError) -> None:

@@ -195,7 +195,7 @@ class RemoteBackend:
         )
     # All workers run the same computations: compile each of them once.
     self._compile_cached = functools.lru_cache(maxsize=_COMPILED_CACHE_SIZE)(
-      contexts.compile_for_worker
+      tff.backends.native.desugar_and_transform_to_native
     )
     self._compile_lock = threading.Lock()
     self._contexts = [
