@@ -133,6 +133,7 @@ def _build_fed_avg() -> tff.learning.templates.LearningProcess:
       tff_autotune_secagg.autotuned_secure_aggregator(
         zeroing=True,
         clipping=True,
+        predict_sum=True,
         rounding=tff_autotune_secagg.Rounding.DITHER,
         seed=7,
       )

@@ -33,12 +33,12 @@ import tensorflow as tf
 
 from tff_autotune_secagg.numerics.reading import fitting
 from tff_autotune_secagg.numerics.reading import stripes
-from tff_autotune_secagg.numerics.reading import wrapped_normal
 
-# The coefficients that are tried. The step bounds what a prediction is worth:
+# Of the coefficients that are tried. It bounds what a prediction is worth:
 # the residual keeps about 0.05^2 / 12 of the prediction's square. That is as
 # well: a much smaller residual would have a peak that no step hits.
-COEFFICIENTS = tuple(np.arange(29) * 0.05)
+_STEP = 0.05
+COEFFICIENTS = tuple(_STEP * np.arange(29))
 
 # A coefficient must win by so many standard errors.
 _WINS_BY = 5.0
@@ -55,7 +55,6 @@ _EXPLAINS = 0.8
 
 # Of more periods than this no step of the coefficients finds a residual.
 _MAX_PERIODS = 1e3
-
 
 # Rows of stripes of each leaf; None for leaves without coordinates.
 _Leaves = Sequence[Optional[tf.Tensor]]
@@ -263,27 +262,44 @@ def _choose(
   if not count:
     zero = tf.zeros([], tf.float64)
     return _Chosen(zero, zero, zero)
-  coefficients = tf.constant(COEFFICIENTS, tf.float32)
-  residuals = bins[:, tf.newaxis] - predicted[:, tf.newaxis] * coefficients
-  versines = wrapped_normal.sum_versines(residuals, modulus)
-  best = tf.argmin(versines, output_type=tf.int32)
+  best = tf.argmax(_cosine_sums(bins, predicted, modulus), output_type=tf.int32)
+  coefficient = tf.gather(tf.constant(COEFFICIENTS, tf.float64), best)
+  residual = bins - tf.cast(coefficient, tf.float32) * predicted
   # By pairs: what the rounding does to a coordinate, it does to both.
   angle = math.pi / modulus
-  residual = residuals[:, best]
-  better = tf.square(tf.sin(angle * bins)) - tf.square(tf.sin(angle * residual))
-  better = tf.cast(better, tf.float64)
+  before, after = (
+    tf.cast(tf.square(tf.sin(angle * x)), tf.float64) for x in (bins, residual)
+  )
+  better = before - after
   mean = tf.reduce_sum(better) / count
-  squares = tf.reduce_sum(tf.square(better)) / count - tf.square(mean)
-  limit = _WINS_BY * tf.sqrt(tf.maximum(squares, 0.0) / count)
+  variance = tf.reduce_sum(tf.square(better)) / count - tf.square(mean)
+  limit = _WINS_BY * tf.sqrt(tf.maximum(variance, 0.0) / count)
   wins = tf.logical_and(best > 0, mean > limit)
   # By Stein's identity E p sin(a r) = a E p r E cos(a r) for normal p and r.
   sines = tf.cast(predicted * tf.sin(2.0 * angle * residual), tf.float64)
-  cosine = tf.maximum(1.0 - versines[best] / count, 1e-3)
+  cosine = tf.maximum(1.0 - 2.0 * tf.reduce_sum(after) / count, 1e-3)
   covariance = tf.reduce_sum(sines) / count / (2.0 * angle * cosine)
-  coefficient = tf.cast(tf.gather(coefficients, best), tf.float64)
   squares = tf.reduce_sum(tf.square(tf.cast(predicted, tf.float64)))
   return _Chosen(
     tf.where(wins, coefficient, tf.zeros_like(coefficient)),
     squares / count,
     covariance,
   )
+
+
+def _cosine_sums(bins, predicted, modulus):
+  """Returns sums of cos(2 pi (bins - c predicted) / modulus), all c.
+
+  float32 [29]. Padding adds 1.
+  """
+  # A turn for each step, in the place of a sine: a tenth of the time.
+  scale = 2.0 * math.pi / modulus
+  point, turn = (
+    tf.complex(tf.cos(angle), tf.sin(angle))
+    for angle in (scale * bins, -_STEP * scale * predicted)
+  )
+  sums = []
+  for _ in COEFFICIENTS:
+    sums.append(tf.reduce_sum(tf.math.real(point)))
+    point *= turn
+  return tf.stack(sums)
