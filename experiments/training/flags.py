@@ -41,6 +41,13 @@ flag_groups.define_fields(
   settings.Config,
   at_least=0,
   partition_seed='Seed of the partition into clients.',
+  fewest_clients_per_round=(
+    'Draw the number of clients of a round too, from this to '
+    '--clients_per_round, uniformly on a logarithmic scale; 0: do not.'
+  ),
+)
+flags.DEFINE_enum(
+  'server_optimizer', 'sgd', ['sgd', 'adam'], "The server's optimizer."
 )
 flag_groups.define_numbers(
   'model_download_bits',

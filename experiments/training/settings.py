@@ -9,6 +9,12 @@ from experiments.common import aggregators
 from experiments.common import arms
 
 _CODED_BITS = range(2, 9)
+# Rows and checkpoints from before there was a choice keep their names.
+_CHOICES_OF_LATER = (
+  'model_download_bits',
+  'fewest_clients_per_round',
+  'server_optimizer',
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +30,8 @@ class Config:
     dirichlet_concentration: Parameter of the 'dirichlet' partition.
     num_clients: Clients among which the training images are split.
     clients_per_round: Clients drawn without replacement for each round.
+    fewest_clients_per_round: With a number above 0, a round has so many clients
+      to `clients_per_round`, each number as likely on a logarithmic scale.
     num_rounds: Rounds of training.
     local_epochs: Passes of a client over its images in a round.
     batch_size: Images in a client's batch.
@@ -31,6 +39,7 @@ class Config:
     client_momentum: Momentum of the clients' SGD, 0 for none.
     server_learning_rate: Factor on the mean update.
     server_momentum: Momentum of the server's SGD, 0 for none.
+    server_optimizer: 'sgd' or 'adam', which takes no momentum.
     augment: Whether clients mirror and shift their images at random.
     eval_every: Rounds between evaluations on the whole test set.
     model_download_bits: Bits of a parameter of the model on its way down: 32
@@ -59,6 +68,8 @@ class Config:
   augment: bool = False
   eval_every: int = 1
   model_download_bits: int = arms.FLOAT_BITS
+  fewest_clients_per_round: int = 0
+  server_optimizer: str = 'sgd'
   seed: int = 1
   partition_seed: int = 0
   smoke: bool = False
@@ -88,6 +99,21 @@ class Config:
         '`model_download_bits` must be 2 to 8, or 32 for floats, found '
         f'{self.model_download_bits!r}.'
       )
+    if not 0 <= self.fewest_clients_per_round <= self.clients_per_round:
+      raise ValueError(
+        '`fewest_clients_per_round` must be 0 to `clients_per_round`, found '
+        f'{self.fewest_clients_per_round} and {self.clients_per_round}.'
+      )
+    if self.server_optimizer not in ('sgd', 'adam'):
+      raise ValueError(
+        "`server_optimizer` must be 'sgd' or 'adam', found "
+        f'{self.server_optimizer!r}.'
+      )
+    if self.server_optimizer == 'adam' and self.server_momentum:
+      raise ValueError(
+        "`server_momentum` must be 0 with 'adam', found "
+        f'{self.server_momentum!r}.'
+      )
     if self.partition not in ('iid', 'dirichlet'):
       raise ValueError(
         f"`partition` must be 'iid' or 'dirichlet', found {self.partition!r}."
@@ -96,9 +122,9 @@ class Config:
   def asdict(self) -> Dict[str, Any]:
     """The settings as a dict of plain values."""
     found = dataclasses.asdict(self)
-    if self.model_download_bits == arms.FLOAT_BITS:
-      # Rows and checkpoints from before there was a choice keep their names.
-      del found['model_download_bits']
+    for name in _CHOICES_OF_LATER:
+      if found[name] == getattr(type(self), name):
+        del found[name]
     return found
 
 

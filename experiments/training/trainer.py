@@ -38,11 +38,13 @@ def load_data(config: settings.Config, **kwargs) -> datasets.ImageData:
 
 
 def sample_clients(config: settings.Config, round_num: int) -> np.ndarray:
-  """Numbers of the clients of one round, int64 [clients_per_round], sorted."""
+  """Numbers of the clients of one round, int64 vector, sorted."""
   rng = seeds.generator(config.seed, seeds.Stream.SAMPLING, round_num)
-  return np.sort(
-    rng.choice(config.num_clients, config.clients_per_round, replace=False)
-  )
+  size = config.clients_per_round
+  if config.fewest_clients_per_round:
+    ends = np.log([config.fewest_clients_per_round, size])
+    size = int(np.round(np.exp(rng.uniform(*ends))))
+  return np.sort(rng.choice(config.num_clients, size, replace=False))
 
 
 def partition(config: settings.Config, data: datasets.ImageData):
@@ -62,6 +64,12 @@ def partition(config: settings.Config, data: datasets.ImageData):
 def _sgd(learning_rate, momentum):
   # TFF takes None, not 0, for SGD without momentum.
   return tff.learning.optimizers.build_sgdm(learning_rate, momentum or None)
+
+
+def _server_optimizer(config: settings.Config):
+  if config.server_optimizer == 'adam':
+    return tff.learning.optimizers.build_adam(config.server_learning_rate)
+  return _sgd(config.server_learning_rate, config.server_momentum)
 
 
 def _build_model(config: settings.Config, data: datasets.ImageData):
@@ -111,7 +119,7 @@ def check(config: settings.Config, data: datasets.ImageData) -> None:
   partition(config, data)
   model = _build_model(config, data)
   _sgd(config.client_learning_rate, config.client_momentum)
-  _sgd(config.server_learning_rate, config.server_momentum)
+  _server_optimizer(config)
   factory = _build_aggregator(config, model).factory
   weights = model.trainable_weights
   types = [tff.to_type([(np.float32, tuple(w.shape)) for w in weights])]
@@ -151,7 +159,7 @@ class Trainer:
     self.process = algorithm(
       self._model,
       _sgd(config.client_learning_rate, config.client_momentum),
-      _sgd(config.server_learning_rate, config.server_momentum),
+      _server_optimizer(config),
       model_aggregator=self.aggregator.factory,
       model_distributor=_build_distributor(config, self._model),
       # The same numbers. The default sets up the loop anew for each client: a

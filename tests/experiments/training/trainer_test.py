@@ -36,6 +36,17 @@ class ConfigTest(parameterized.TestCase):
       dict(model_download_bits=16),
       r'`model_download_bits` must be 2 to 8, or 32 for floats, found 16\.',
     ),
+    (
+      'cohort',
+      dict(fewest_clients_per_round=3),
+      '`fewest_clients_per_round` must be 0 to `clients_per_round`, found 3'
+      r' and 2\.',
+    ),
+    (
+      'momentum',
+      dict(server_optimizer='adam', server_momentum=0.9),
+      r"`server_momentum` must be 0 with 'adam', found 0\.9\.",
+    ),
     ('aggregator', dict(aggregator='sum'), '`aggregator` must be one of .*'),
   )
   def test_wrong_settings_are_refused(self, changes, message):
@@ -80,6 +91,21 @@ class MeasurementTest(absltest.TestCase):
       }
     )
     self.assertEqual(flat, {'a/b': 1.5, 'd': [0, 1, 2], 'g': True})
+
+  def test_cohorts_vary_if_asked(self):
+    config = dataclasses.replace(
+      tiny_training.CONFIG,
+      num_clients=50,
+      clients_per_round=40,
+      fewest_clients_per_round=4,
+    )
+    sizes = [len(trainer.sample_clients(config, r)) for r in range(400)]
+    self.assertBetween(min(sizes), 4, 5)
+    self.assertBetween(max(sizes), 38, 40)
+    # Uniform logarithms, and the standard error of their mean.
+    logs = np.log(sizes)
+    error = np.log(10) / np.sqrt(12 * len(sizes))
+    self.assertLess(abs(np.mean(logs) - np.log(4 * np.sqrt(10))), 4 * error)
 
 
 @pytest.mark.slow
