@@ -375,6 +375,31 @@ class StateTest(absltest.TestCase):
     self.assertLess(output.metrics['distributor']['download_nmse'], 1e-4)
 
 
+class SmallModelTest(absltest.TestCase):
+  def test_a_model_of_which_nothing_is_coded_says_so_and_arrives(self):
+    weights_type = tff.types.tensorflow_to_type(
+      tff.learning.models.ModelWeights((tf.TensorSpec([3], tf.float32),), ())
+    )
+    with self.assertLogs(level='WARNING') as logs:
+      process = autotune.low_bit_model_distributor(weights_type)
+    self.assertIn('codes nothing of this model', logs.output[0])
+
+    @tff.federated_computation(
+      process.initialize.type_signature.result,
+      tff.FederatedType(weights_type, tff.SERVER),
+      tff.FederatedType(np.int32, tff.CLIENTS),
+    )
+    def run(state, weights, number):
+      output = process.next(state, weights)
+      return output.result, output.measurements, number
+
+    wanted = np.float32([1.5, np.nan, 1e-38])
+    weights = tff.learning.models.ModelWeights((wanted,), ())
+    (received,), measured, _ = run(process.initialize(), weights, [0])
+    np.testing.assert_array_equal(received.trainable[0], wanted)
+    self.assertEqual(measured['download_bytes_per_client'], 3 * 4)
+
+
 class ArgumentsTest(parameterized.TestCase):
   @parameterized.parameters(1, 9, 8.0, True)
   def test_bits(self, bits):

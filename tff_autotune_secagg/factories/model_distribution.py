@@ -5,6 +5,7 @@
 import collections
 from typing import Optional
 
+from absl import logging
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -35,6 +36,13 @@ def create_process(
     bits=bits,
   )
   settings = collections.OrderedDict(bits=bits, dim=codec.dim)
+  if not codec.dim:
+    logging.warning(
+      '%s codes nothing of this model, which goes down as it is: it codes'
+      ' trainable float tensors of at least %d values, and there is none.',
+      owner,
+      low_bit_leaves.MIN_SIZE,
+    )
 
   @tff.tensorflow.computation
   def initialize():
