@@ -75,6 +75,7 @@ def _refuse_unless(condition: tf.Tensor, found) -> tf.Operation:
     ],
   )
 
+
 # Of `tf.random.Algorithm`.
 _PHILOX = 1
 
