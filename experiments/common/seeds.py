@@ -23,6 +23,7 @@ class Stream(enum.IntEnum):
   AGGREGATION = 4
   VECTORS = 5
   DOWNLOAD = 6
+  DROPOUT = 7
 
 
 def generator(seed: int, stream: Stream, *position: int) -> np.random.Generator:

@@ -15,10 +15,10 @@ from typing import Any, Dict, Iterator, List
 
 import numpy as np
 
+from experiments.common import masking_protocol
 from experiments.common import seeds
 from experiments.common import tables
 from experiments.common import traffic
-from experiments.protocol_cost import masking_protocol
 from experiments.protocol_cost import settings
 from tff_autotune_secagg.numerics.rounding import quantization
 

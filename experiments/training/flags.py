@@ -67,19 +67,6 @@ flags.DEFINE_enum(
   ['iid', 'dirichlet'],
   'How training images are split among the clients.',
 )
-flags.DEFINE_integer(
-  'checkpoint_every', 10, 'Rounds between two checkpoints.', lower_bound=1
-)
-flags.DEFINE_boolean('tensorboard', True, 'Write TensorBoard summaries too.')
-
-
-def sweep_options() -> Dict[str, Any]:
-  """Keyword arguments of `TrainingSweep` that the flags decide."""
-  return dict(
-    flag_groups.sweep_options(),
-    checkpoint_every=FLAGS.checkpoint_every,
-    tensorboard=FLAGS.tensorboard,
-  )
 
 
 def _smoke() -> Dict[str, Any]:

@@ -16,12 +16,14 @@ from absl import flags
 from experiments.common import command_line
 from experiments.common import flag_groups
 from experiments.training import flags as training_flags
+from experiments.training import sweep_flags
 from experiments.training import threads
 
 del threads  # Imported for its side effect, before TensorFlow.
 
 FLAGS = flags.FLAGS
 flags.adopt_module_key_flags(training_flags)
+flags.adopt_module_key_flags(sweep_flags)
 
 
 def main():
@@ -31,7 +33,7 @@ def main():
   runs = training_sweep.TrainingSweep(
     configs,
     output_dir=flag_groups.output_dir('training'),
-    **training_flags.sweep_options(),
+    **sweep_flags.sweep_options(),
   )
   status = runs.run()
   if status == 0:

@@ -22,6 +22,7 @@ from absl import flags
 from experiments.common import command_line
 from experiments.common import flag_groups
 from experiments.training import flags as training_flags
+from experiments.training import sweep_flags
 from experiments.training import threads
 
 del threads  # Imported for its side effect, before TensorFlow.
@@ -29,6 +30,7 @@ del threads  # Imported for its side effect, before TensorFlow.
 FLAGS = flags.FLAGS
 _FLAG_FILE = os.path.join(os.path.dirname(__file__), 'configs', 'demo.flags')
 flags.adopt_module_key_flags(training_flags)
+flags.adopt_module_key_flags(sweep_flags)
 
 
 def main():
@@ -39,7 +41,7 @@ def main():
   runs = training_sweep.TrainingSweep(
     configs,
     output_dir=flag_groups.output_dir('demo'),
-    **training_flags.sweep_options(),
+    **sweep_flags.sweep_options(),
   )
   status = runs.run()
   if status == 0:

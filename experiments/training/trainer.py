@@ -224,7 +224,12 @@ class Trainer:
 
   def evaluate(self, state) -> Row:
     """Loss and accuracy of the model in `state` on the whole test set."""
-    weights = self.process.get_model_weights(state).trainable
+    return self.evaluate_weights(
+      self.process.get_model_weights(state).trainable
+    )
+
+  def evaluate_weights(self, weights) -> Row:
+    """As `evaluate`, of the trainable weights."""
     images, labels = self._data.test_images, self._data.test_labels
     loss, hits = 0.0, 0
     for start in range(0, len(labels), _EVAL_BATCH_SIZE):

@@ -13,8 +13,13 @@ import experiments
 _ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
 _SHARED = 'common'
 # All that an experiment may take from another: the trainer and its settings,
-# whose updates are recorded in one and whose rounds are timed in the other.
+# whose updates are recorded in one, whose rounds are timed in another and run
+# under masks in a third, which has its flags too.
 _ALLOWED = {
+  ('deployment', 'experiments.training.flags'),
+  ('deployment', 'experiments.training.settings'),
+  ('deployment', 'experiments.training.threads'),
+  ('deployment', 'experiments.training.trainer'),
   ('mean_estimation', 'experiments.training.settings'),
   ('mean_estimation', 'experiments.training.trainer'),
   ('scaling', 'experiments.training.settings'),

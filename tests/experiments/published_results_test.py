@@ -18,7 +18,10 @@ from experiments.mean_estimation import flags as estimation_flags
 from experiments.mean_estimation import settings as estimation_settings
 from experiments.training import flags as training_flags
 from experiments.training import settings as training_settings
+from experiments.training import sweep_flags
 from tests import binary_runner
+
+del sweep_flags  # Imported for its flags.
 
 _ROOT = os.path.dirname(os.path.dirname(experiments.__file__))
 

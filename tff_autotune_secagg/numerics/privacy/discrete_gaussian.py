@@ -15,7 +15,8 @@ whichever a random number below or above the column's threshold says. Rows are
 made of Python integers, with no floats: probabilities are multiples of
 2**-`PROBABILITY_BITS`, each off by less than two. Drawing compares integers
 too. The table is made on first use, in about a second, rather than kept as a
-file: it is the same on every machine, and a test compares it with mpmath.
+file: it is the same on every machine, and a test compares it with mpmath. A
+graph holds it packed (`packed_rows`), bit for bit.
 
 No TFF here: everything is Python integers, or TensorFlow on dense tensors.
 """
@@ -29,6 +30,7 @@ import numpy as np
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics import seeds
+from tff_autotune_secagg.numerics.privacy import packed_rows
 
 # Variance of one draw, 1.4^2, in squared bins. With less variance sums are no
 # longer close to a sampled Gaussian, see `distributed_noise`; more costs bits.
@@ -70,6 +72,9 @@ _DECIMALS = decimal.Context(
   flags=[],
   traps=[],
 )
+
+# Differences between neighbouring fractions that leave fewest bytes of a row.
+_ENTRIES_ORDER, _LOW_BITS_ORDER = 2, 6
 
 # The seeds that a seed is split into.
 _WORDS, _LOW_BITS_OF_TIES = 0, 1
@@ -150,7 +155,7 @@ def _alias_row(row: List[int]) -> List[Tuple[int, int]]:
 
 @functools.lru_cache(maxsize=None)
 def alias_table() -> AliasTable:
-  """Returns the table that `sample` draws from."""
+  """Returns the table that `sample` draws from, unpacked."""
   half_range = 2 ** (_HIGH_BITS - 1)
   entries = np.empty([_NUM_COLUMNS, GRID], np.int32)
   low_bits = np.empty([_NUM_COLUMNS, GRID], np.int64)
@@ -161,6 +166,29 @@ def alias_table() -> AliasTable:
       entries[column, fraction] = entry
       low_bits[column, fraction] = low
   return AliasTable(np.reshape(entries, [-1]), np.reshape(low_bits, [-1]))
+
+
+@functools.lru_cache(maxsize=None)
+def _packed_table() -> Tuple[packed_rows.PackedRows, packed_rows.PackedRows]:
+  """The arrays of `alias_table`: 0.13 MB in a graph, in place of 1.6 MB."""
+  entries, low_bits = (
+    np.reshape(array, [_NUM_COLUMNS, GRID]) for array in alias_table()
+  )
+  return (
+    packed_rows.pack(entries, order=_ENTRIES_ORDER),
+    packed_rows.pack(low_bits, order=_LOW_BITS_ORDER, bits=_LOW_BITS),
+  )
+
+
+def _entries() -> tf.Tensor:
+  """`AliasTable.entries`, unpacked by the graph."""
+  rows = packed_rows.unpack(_packed_table()[0])
+  return tf.cast(tf.reshape(rows, [-1]), tf.int32)
+
+
+def _low_bits() -> tf.Tensor:
+  """`AliasTable.low_bits`, unpacked by the graph."""
+  return tf.reshape(packed_rows.unpack(_packed_table()[1]), [-1])
 
 
 def random_words(num: int, seed: tf.Tensor) -> tf.Tensor:
@@ -221,13 +249,12 @@ def sample(
   Returns:
     int32 tensor [num], in bins.
   """
-  table = alias_table()
   index = tf.bitwise.bitwise_or(
     tf.bitwise.bitwise_and(grid_points, GRID - 1),
     tf.bitwise.bitwise_and(words, _COLUMN_MASK),
   )
   # `gather_nd` takes two thirds of the time of `gather`.
-  entry = tf.gather_nd(tf.constant(table.entries), index[:, tf.newaxis])
+  entry = tf.gather_nd(_entries(), index[:, tf.newaxis])
   # If the word is below the threshold, it is the smaller number, and holds its
   # own column. Otherwise the entry is smaller, and holds the alias.
   drawn = tf.bitwise.bitwise_and(tf.minimum(words, entry), _COLUMN_MASK)
@@ -253,7 +280,7 @@ def _settle_ties(drawn, words, entry, index, seed):
     alg='philox',
   )
   low = tf.bitwise.bitwise_and(low, tf.int64.max)
-  threshold = tf.gather(tf.constant(alias_table().low_bits), tied_index)
+  threshold = tf.gather(_low_bits(), tied_index)
   settled = tf.bitwise.bitwise_and(
     tf.where(low < threshold, word, tied_entry), _COLUMN_MASK
   )

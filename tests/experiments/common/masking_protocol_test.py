@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from experiments.protocol_cost import masking_protocol
+from experiments.common import masking_protocol
 from tests import factory_conformance
 from tests import stat_checks
 from tff_autotune_secagg.factories import modular_sum

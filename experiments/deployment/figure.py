@@ -1,0 +1,72 @@
+# Copyright 2026 The tff_autotune_secagg Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy under masks beside the simulation's, from result rows."""
+
+from typing import Any, Dict, Mapping, Sequence
+
+from matplotlib import pyplot as plt
+
+from experiments.common import aggregators
+from experiments.common import arms
+from experiments.common import palette
+from experiments.common import plot_style
+from experiments.deployment import settings
+
+Row = Mapping[str, Any]
+
+_LINES = {settings.MASKED: '-', settings.SIMULATED: ':'}
+_SAID = {settings.MASKED: 'under masks', settings.SIMULATED: 'simulated'}
+
+
+def percent(row: Row):
+  """Test accuracy in percent; None where a round was not evaluated."""
+  share = row.get('test_accuracy')
+  return None if share is None else 100 * share
+
+
+def _differences(rows: Sequence[Row]) -> Dict[tuple, list]:
+  """Of each arm and seed (round, accuracy under masks minus simulated)."""
+  found = {}
+  for row in rows:
+    if percent(row) is not None:
+      key = arms.of(row['config']), row['config']['seed'], row['round']
+      found.setdefault(key, {})[row['config']['run_by']] = percent(row)
+  curves = {}
+  for (arm, seed, number), both in found.items():
+    if len(both) == len(_LINES):
+      points = curves.setdefault((arm, seed), [])
+      masked = both[settings.MASKED]
+      points.append((number, masked - both[settings.SIMULATED]))
+  return curves
+
+
+def accuracy_figure(rows: Sequence[Row], title: str = ''):
+  """Accuracy by round, and its difference from the simulation's, seed by seed.
+
+  Args:
+    rows: Joined round rows of this experiment.
+    title: Put above, before the number of repeats.
+  """
+  figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+  looks = palette.curves(arms.of(row['config']) for row in rows)
+  for run_by, line in _LINES.items():
+    mine = [row for row in rows if row['config']['run_by'] == run_by]
+    for arm, curve in plot_style.series(mine, percent).items():
+      rounds, means, ends, count = curve
+      look = dict(looks[arm], linestyle=line)
+      label = f'{aggregators.label(arm)}, {_SAID[run_by]}'
+      left.plot(rounds, means, label=label, **look)
+      if count > 1 and run_by == settings.MASKED:
+        left.fill_between(
+          rounds, *ends, color=look['color'], alpha=0.2, linewidth=0
+        )
+  for (arm, _), points in _differences(rows).items():
+    right.plot(*zip(*points), **looks[arm])
+  left.set(xlabel='round', ylabel='test accuracy (%)')
+  plot_style.add_legend(left)
+  right.set(xlabel='round', ylabel='under masks minus simulated (points)')
+  for axes in (left, right):
+    axes.grid(alpha=0.3)
+  masked = [r for r in rows if r['config']['run_by'] == settings.MASKED]
+  note = plot_style.repeats_note(masked)
+  return plot_style.finish(figure, title, f'{note}; right: each seed')
