@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, Iterator, Set
 
 from experiments.common import datasets
 from experiments.common import seeds
+from experiments.deployment import deployed_rounds
 from experiments.deployment import form as deployed_form
 from experiments.deployment import masked_sums
 from experiments.deployment import plain_graph
-from experiments.deployment import runtime
 from experiments.deployment import settings
 from experiments.training import trainer
 
@@ -32,7 +32,7 @@ class _Masked:
     self._config = config
     form = deployed_form.Form(learner.process)
     on_form(form)
-    self._runtime = runtime.Runtime(form)
+    self._runtime = deployed_rounds.Runtime(form)
     self._form = form
     self._state = self._runtime.initialize()
 

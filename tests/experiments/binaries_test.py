@@ -22,6 +22,7 @@ from experiments.benchmark import timing
 from experiments.common import command_line
 from experiments.common import result_rows
 from experiments.common import results_file
+from experiments.deployment import plot as plot_deployment
 from experiments.distributed_dp import plot as plot_distributed_dp
 from experiments.error_table import plot as plot_error_table
 from experiments.mean_estimation import plot as plot_mean_estimation
@@ -281,6 +282,30 @@ class SmokeTest(absltest.TestCase):
     for _ in range(2):  # Rows are replaced, not added to.
       self._run('protocol_cost.run', '--smoke', f'--results={output}')
       self.assertLen(result_rows.read(output), 2 + 4)
+
+  def test_deployment_and_its_figure(self):
+    folder = self.create_tempdir().full_path
+    printed = self._run(
+      'deployment.run',
+      '--smoke',
+      '--quiet',
+      '--model=logistic',
+      '--aggregator=autotuned:modulus=256,zeroing=false,clipping=false',
+      '--nosimulate',
+      '--dropout=0',
+      f'--output_dir={folder}',
+    )
+    self.assertRegex(printed, 'a client sends +dtype +length')
+    self.assertRegex(printed, '1 +masked +[0-9.]+ % +2 of 2')
+    path = os.path.join(folder, results_file.NAME)
+    self.assertEqual([r['survivors'] for r in result_rows.read(path)], [2, 2])
+    self.assertTrue(_is_picture(os.path.join(folder, 'deployment.png')))
+    picture = os.path.join(folder, 'again.png')
+    status = binary_runner.run_main(
+      plot_deployment, f'--results={path}', f'--output={picture}'
+    )
+    self.assertEqual(status, 0)
+    self.assertTrue(_is_picture(picture))
 
   def test_soak(self):
     folder = self.create_tempdir().full_path

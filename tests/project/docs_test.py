@@ -44,7 +44,10 @@ _FOREIGN = frozenset(
     'jax',
     'jaxlib',
     'make',
-    'metrics_aggregator',  # TFF's builders.
+    'metrics_aggregation_process',  # TFF's builders.
+    'metrics_aggregator',
+    'minimum_clients_in_server_visible_aggregate',  # federated-compute.
+    'minimum_surviving_clients_for_reconstruction',
     'model_fn',
     'pip',
     'python3',

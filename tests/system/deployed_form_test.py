@@ -23,10 +23,10 @@ import pytest
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from experiments.deployment import deployed_rounds
 from experiments.deployment import form as deployed_form
 from experiments.deployment import masked_sums
 from experiments.deployment import plain_graph
-from experiments.deployment import runtime
 from tests import factory_conformance
 import tff_autotune_secagg as autotune
 
@@ -171,7 +171,7 @@ class MaskedRoundsTest(parameterized.TestCase):
   @parameterized.parameters(*_DETERMINISTIC)
   def test_rounds_under_masks_are_the_simulations(self, name):
     process, form = _public(name)
-    deployed = runtime.Runtime(form)
+    deployed = deployed_rounds.Runtime(form)
     state, simulated = deployed.initialize(), process.initialize()
     errors = []
     for number, dropped in enumerate(_DROPPED):
@@ -200,7 +200,7 @@ class MaskedRoundsTest(parameterized.TestCase):
   def test_a_residue_more_is_seen(self):
     # The negative control: one client one bin off in one coordinate.
     _, form = _public('SecureUnweightedMeanFactory')
-    deployed = runtime.Runtime(form)
+    deployed = deployed_rounds.Runtime(form)
     state = deployed.initialize()
     for number in range(2):
       clients = [(update,) for update in _updates(number)]
@@ -224,7 +224,7 @@ class MaskedRoundsTest(parameterized.TestCase):
 
   def test_too_few_survivors_leave_the_state_alone(self):
     _, form = _public('autotuned_secure_aggregator')
-    deployed = runtime.Runtime(form)
+    deployed = deployed_rounds.Runtime(form)
     clients = list(zip(_updates(1), _weights()))
     with self.assertRaisesRegex(
       masked_sums.BelowThresholdError,
@@ -236,7 +236,7 @@ class MaskedRoundsTest(parameterized.TestCase):
 
   def test_distributed_dp_below_min_clients_is_refused(self):
     _, form = _public('distributed_dp_aggregator')
-    deployed = runtime.Runtime(form)
+    deployed = deployed_rounds.Runtime(form)
     state = deployed.initialize()
     clients = [(update,) for update in _updates(1)]
     for num_dropped, refused in ((3, False), (4, True)):
@@ -364,7 +364,7 @@ class FedAvgTest(absltest.TestCase):
     process = _fed_avg(tff.learning.metrics.secure_sum_then_finalize)
     form = deployed_form.Form(process)
     self.assertNotIn(_Path.PLAIN, [part.path for part in form.sent])
-    deployed = runtime.Runtime(form)
+    deployed = deployed_rounds.Runtime(form)
     state, simulated = deployed.initialize(), process.initialize()
     datasets = [_data(seed) for seed in range(_NUM_CLIENTS)]
     clients = [(plain_graph.serialize_dataset(data),) for data in datasets]
