@@ -2,14 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client of a form receives and sends, as tables for people."""
 
-from typing import List
-
 from experiments.common import tables
 from experiments.deployment import form as deployed_form
-from experiments.deployment import leaves
-
-# Tensors with names alike are one line, if there are more of them than this.
-_MOST_LINES = 40
 
 
 def tables_of(form: deployed_form.Form, num_clients: int) -> str:
@@ -58,8 +52,3 @@ def _bound(part: deployed_form.Sent) -> str:
     deployed_form.Path.MAX_INPUT: f'{part.bound:,}',
     deployed_form.Path.MODULAR: '',
   }[part.path]
-
-
-def seen_of_each(form: deployed_form.Form) -> List[leaves.Leaf]:
-  """What the server sees of each single client."""
-  return [p.leaf for p in form.sent if p.path is deployed_form.Path.PLAIN]

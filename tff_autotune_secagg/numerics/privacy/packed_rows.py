@@ -5,7 +5,7 @@
 What a graph holds as a constant, every client downloads. A table whose rows are
 samples of smooth functions is almost all redundancy, though its integers look
 random: their differences of a few orders are small numbers, and compress. The
-graph adds them up again. Both is done modulo a power of two, in which sums of
+graph adds them up again. All of this is modulo a power of two, where sums of
 differences are exact whatever their size.
 
 No TFF here: NumPy to pack, TensorFlow to unpack.
