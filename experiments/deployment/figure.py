@@ -52,14 +52,10 @@ def accuracy_figure(rows: Sequence[Row], title: str = ''):
   for run_by, line in _LINES.items():
     mine = [row for row in rows if row['config']['run_by'] == run_by]
     for arm, curve in plot_style.series(mine, percent).items():
-      rounds, means, ends, count = curve
+      rounds, means, _, _ = curve
       look = dict(looks[arm], linestyle=line)
       label = f'{aggregators.label(arm)}, {_SAID[run_by]}'
       left.plot(rounds, means, label=label, **look)
-      if count > 1 and run_by == settings.MASKED:
-        left.fill_between(
-          rounds, *ends, color=look['color'], alpha=0.2, linewidth=0
-        )
   for (arm, _), points in _differences(rows).items():
     right.plot(*zip(*points), **looks[arm])
   left.set(xlabel='round', ylabel='test accuracy (%)')
@@ -67,6 +63,6 @@ def accuracy_figure(rows: Sequence[Row], title: str = ''):
   right.set(xlabel='round', ylabel='under masks minus simulated (points)')
   for axes in (left, right):
     axes.grid(alpha=0.3)
-  masked = [r for r in rows if r['config']['run_by'] == settings.MASKED]
-  note = plot_style.repeats_note(masked)
-  return plot_style.finish(figure, title, f'{note}; right: each seed')
+  seeds = {row['config']['seed'] for row in rows}
+  note = f'left: means of {len(seeds)} seeds, right: each seed'
+  return plot_style.finish(figure, title, note)

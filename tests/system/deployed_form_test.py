@@ -10,7 +10,6 @@ than Python's, and adds up in another order. Updates here are multiples of a
 power of two, whose rotation is exact in any order.
 """
 
-import collections
 import dataclasses
 import functools
 from typing import Any, Callable, Mapping
@@ -246,6 +245,13 @@ class MaskedRoundsTest(parameterized.TestCase):
       result, measurements = outcome.output
       self.assertEqual(bool(_find(measurements, 'refused')), refused)
       self.assertEqual(not np.any(result), refused)
+    # The graph of a client draws anew in each round, and for each client.
+    received = form.prepare(state)
+    (place,) = (
+      i for i, part in enumerate(form.sent) if part.path is _Path.MODULAR
+    )
+    first, again = (form.work([*clients[0], *received]) for _ in range(2))
+    self.assertGreater(np.mean(first[place] != again[place]), 0.3)
     # A runtime with the threshold that the page asks for unmasks nothing.
     with self.assertRaises(masked_sums.BelowThresholdError):
       deployed.run_round(state, clients, threshold=5, dropped={0, 1, 2, 3})
@@ -346,18 +352,6 @@ def _data(seed):
   return tf.data.Dataset.from_tensor_slices((x, y.astype(np.float32))).batch(4)
 
 
-def _no_metrics(finalizers):
-  """Drops the clients' metrics: the page's aggregator for distributed DP."""
-  del finalizers
-
-  @tff.federated_computation
-  def nothing(metrics):
-    del metrics
-    return tff.federated_value(collections.OrderedDict(), tff.SERVER)
-
-  return nothing
-
-
 @pytest.mark.slow
 class FedAvgTest(absltest.TestCase):
   def test_weights_are_the_simulations_and_metrics_are_summed_securely(self):
@@ -387,7 +381,7 @@ class FedAvgTest(absltest.TestCase):
     self.assertGreater(step, 0)
 
   def test_metrics_can_be_dropped(self):
-    form = deployed_form.Form(_fed_avg(_no_metrics))
+    form = deployed_form.Form(_fed_avg(autotune.drop_metrics))
     self.assertNotIn(_Path.PLAIN, [part.path for part in form.sent])
 
 
