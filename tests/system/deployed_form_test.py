@@ -79,12 +79,25 @@ _PUBLIC = {
   ),
 }
 
+# With a prediction in the state, and with a sample of the coordinates.
+_VARIANTS = {
+  'prediction': lambda: autotune.SecureUnweightedMeanFactory(
+    _sum(modulus=2**8, predict_sum=True)
+  ),
+  'sampling': lambda: autotune.distributed_dp_aggregator(
+    noise_multiplier=1.0, min_clients=5, sampled_fraction=0.25, seed=1
+  ),
+}
+_ALL = {**_PUBLIC, **_VARIANTS}
+
 # Those whose rounds must be the simulation's: a mean without weights; with
-# weights, and a modulus that is no power of two; with zeroing and clipping.
+# weights, and a modulus that is no power of two; with zeroing and clipping; and
+# with a prediction.
 _DETERMINISTIC = (
   'SecureUnweightedMeanFactory',
   'SecureMeanFactory',
   'autotuned_secure_aggregator',
+  'prediction',
 )
 
 # Of the largest number of a leaf. A bin is a thousandth and more.
@@ -119,8 +132,8 @@ def _create(factory) -> _Process:
 
 
 @functools.lru_cache(maxsize=None)
-def _public(name):
-  process = _create(_PUBLIC[name]())
+def _compiled(name):
+  process = _create(_ALL[name]())
   return process, deployed_form.Form(process)
 
 
@@ -169,7 +182,7 @@ def _weights():
 class MaskedRoundsTest(parameterized.TestCase):
   @parameterized.parameters(*_DETERMINISTIC)
   def test_rounds_under_masks_are_the_simulations(self, name):
-    process, form = _public(name)
+    process, form = _compiled(name)
     deployed = deployed_rounds.Runtime(form)
     state, simulated = deployed.initialize(), process.initialize()
     errors = []
@@ -198,7 +211,7 @@ class MaskedRoundsTest(parameterized.TestCase):
 
   def test_a_residue_more_is_seen(self):
     # The negative control: one client one bin off in one coordinate.
-    _, form = _public('SecureUnweightedMeanFactory')
+    _, form = _compiled('SecureUnweightedMeanFactory')
     deployed = deployed_rounds.Runtime(form)
     state = deployed.initialize()
     for number in range(2):
@@ -222,7 +235,7 @@ class MaskedRoundsTest(parameterized.TestCase):
     )
 
   def test_too_few_survivors_leave_the_state_alone(self):
-    _, form = _public('autotuned_secure_aggregator')
+    _, form = _compiled('autotuned_secure_aggregator')
     deployed = deployed_rounds.Runtime(form)
     clients = list(zip(_updates(1), _weights()))
     with self.assertRaisesRegex(
@@ -234,7 +247,7 @@ class MaskedRoundsTest(parameterized.TestCase):
       )
 
   def test_distributed_dp_below_min_clients_is_refused(self):
-    _, form = _public('distributed_dp_aggregator')
+    _, form = _compiled('distributed_dp_aggregator')
     deployed = deployed_rounds.Runtime(form)
     state = deployed.initialize()
     clients = [(update,) for update in _updates(1)]
@@ -279,9 +292,9 @@ class FormsTest(parameterized.TestCase):
     ]
     self.assertCountEqual(names, _PUBLIC)
 
-  @parameterized.parameters(*_PUBLIC)
+  @parameterized.parameters(*_ALL)
   def test_compiles_to_both_forms_with_nothing_in_the_clear(self, name):
-    process, form = _public(name)
+    process, form = _compiled(name)
     self.assertNotEmpty(form.sent)
     self.assertNotIn(_Path.PLAIN, [part.path for part in form.sent])
     tff.backends.mapreduce.get_distribute_aggregate_form_for_computation(
@@ -302,12 +315,12 @@ class FormsTest(parameterized.TestCase):
       ('ExactModularSumFactory', 250),
       ('distributed_dp_aggregator', planned),
     ):
-      _, form = _public(name)
+      _, form = _compiled(name)
       bounds = [p.bound for p in form.sent if p.path is _Path.MODULAR]
       self.assertEqual(bounds, [modulus], name)
 
   def test_the_graph_of_a_client_with_noise_is_small(self):
-    _, form = _public('distributed_dp_aggregator')
+    _, form = _compiled('distributed_dp_aggregator')
     self.assertLess(form.work.num_bytes, 400_000)
 
 
