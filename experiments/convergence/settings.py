@@ -15,7 +15,8 @@ class Config:
     dataset: One of `datasets.NAMES`.
     aggregator: Text that `aggregators.parse` reads, in which `{max}` stands for
       the largest coordinate of a rotated update times its weight at the start
-      and at the optimum: what nobody knows before the training.
+      and at the optimum, which nobody knows before the training, and `{max/4}`
+      for a fourth of it.
     num_examples: Training images, the first of the data set.
     num_features: Principal components of the pixels.
     l2: Factor on half the squared norm of the weights in the objective.

@@ -25,7 +25,6 @@ _WORDS = {
   'rotate=true': 'rotated',
   'rotate=false': '',
   'clip_range=auto': 'adaptive range',
-  'clip_range={max}': 'known range',
   'prediction=true': 'predicted',
 }
 
@@ -40,8 +39,12 @@ def label(text: str) -> str:
       item = f'{value} bits'
     elif key == 'modulus':
       item = f'{math.log2(int(value)):.3g} bits'
+    elif value.startswith('{max'):
+      item = 'known range'
     words.append(_WORDS.get(item, item))
-  if aggregators.parse(text.replace('{max}', '1')).settings.get('clipping'):
+  if aggregators.parse(
+    aggregators.fill_in(text, bits=1, largest=1.0)
+  ).settings.get('clipping'):
     words.append('clipping')
   return ', '.join(word for word in words if word)
 

@@ -76,7 +76,7 @@ class TableTest(parameterized.TestCase):
     ('secure_aggregator', 'secure_aggregator, clipping'),
     ('autotuned:modulus=32,zeroing=false,clipping=false', 'autotuned, 5 bits'),
     (
-      'fixed_range:bits=12,clip_range={max},rotate=true',
+      'fixed_range:bits=12,clip_range={max/4},rotate=true',
       'fixed_range, 12 bits, known range, rotated',
     ),
     (
