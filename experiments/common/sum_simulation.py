@@ -65,6 +65,7 @@ class SumSimulation:
     rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
     decoding: modes.Decoding = modes.Decoding.UNBIASED,
     num_rotations: int = 0,
+    min_dim: int = 1,
     dtype: tf.DType = tf.float32,
     seed: int = 0,
     tuner: Optional[tuners.Tuner] = None,
@@ -80,6 +81,8 @@ class SumSimulation:
       decoding: as `WrappedNormalTuner` takes it.
       num_rotations: rotations before the encoding; with 0, vectors are taken to
         be rotated already.
+      min_dim: vectors of fewer coordinates are padded to as many before they
+        are rotated.
       dtype: tf.float32 or tf.float64, of the clients' and the server's work.
       seed: nonnegative int.
       tuner: in the place of `WrappedNormalTuner` with the arguments above; of
@@ -101,7 +104,10 @@ class SumSimulation:
     self._dim = dim
     self._num_rotations = num_rotations
     self._dtype = dtype
-    self._width = hadamard.padded_dim(dim) if num_rotations else dim
+    self._rotated_dim = max(dim, min_dim)
+    self._width = dim
+    if num_rotations:
+      self._width = hadamard.padded_dim(self._rotated_dim)
     if is_batched:
       _check_batched(self.tuner, self._width)
     self._codec = round_codec.RoundCodec(
@@ -197,7 +203,7 @@ class SumSimulation:
       vector, private_seed = arguments
       if self._num_rotations:
         vector = randomized_hadamard.rotate(
-          vector, shared_seeds[0], self._num_rotations
+          self._padded(vector), shared_seeds[0], self._num_rotations
         )
       (residues,), counts = self._codec.encode(
         [vector], bin_sizes, shared_seeds[1], private_seed
@@ -222,7 +228,9 @@ class SumSimulation:
     """As `_encode`, by the first of the private seeds."""
     rows = clients
     if self._num_rotations:
-      rows = row_rotation.rotate(rows, shared_seeds[0], self._num_rotations)
+      rows = row_rotation.rotate(
+        self._padded(rows), shared_seeds[0], self._num_rotations
+      )
     is_zero = tf.reduce_all(tf.equal(clients, tf.zeros_like(clients)), axis=1)
     is_finite = tf.reduce_all(tf.math.is_finite(clients), axis=1)
     contributes = tf.logical_and(is_finite, tf.logical_not(is_zero))
@@ -240,6 +248,11 @@ class SumSimulation:
     )
     return tf.reduce_sum(tf.cast(residues, tf.int64), axis=0), counts
 
+  def _padded(self, vectors):
+    """Pads [..., dim] to the least size that is rotated."""
+    missing = self._rotated_dim - self._dim
+    return tf.pad(vectors, [[0, 0]] * (vectors.shape.rank - 1) + [[0, missing]])
+
   def _decode(self, residues, counts, state, shared_seeds):
     """Returns the decoded sum, the next state and the measurements."""
     (result,), state, measured = self._codec.decode(
@@ -247,8 +260,8 @@ class SumSimulation:
     )
     if self._num_rotations:
       result = randomized_hadamard.inverse_rotate(
-        result, shared_seeds[0], self._dim, self._num_rotations
-      )
+        result, shared_seeds[0], self._rotated_dim, self._num_rotations
+      )[: self._dim]
     return result, state, measured
 
 

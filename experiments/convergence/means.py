@@ -183,11 +183,11 @@ def _autotuned(
         f'`{name}` of autotuned must be left out here, found {value!r}: teach '
         'it to `SumSimulation` first.'
       )
-  width = rotate.width(cohort.dim)
   rounding = modes.Rounding(rounding)
   simulation = sum_simulation.SumSimulation(
     modulus=modulus,
-    dim=width,
+    dim=cohort.dim,
+    min_dim=rotate.MIN_DIM,
     wrap_probability=wrap_probability,
     rounding=rounding,
     decoding=modes.Decoding(decoding),
@@ -196,12 +196,7 @@ def _autotuned(
     is_batched=rounding is modes.Rounding.STOCHASTIC,
   )
 
-  def run(rows):
-    padded = np.zeros([len(rows), width], np.float32)
-    padded[:, : cohort.dim] = rows
-    return simulation.run_round(padded).result[: cohort.dim].astype(float)
-
-  return run
+  return lambda rows: simulation.run_round(rows).result.astype(float)
 
 
 # By the names of the functions; each takes the settings of its aggregator but
