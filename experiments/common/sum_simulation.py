@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from experiments.common import row_rotation
 from tff_autotune_secagg.numerics import round_codec
+from tff_autotune_secagg.numerics.prediction import past_sums
 from tff_autotune_secagg.numerics.reading import stripes
 from tff_autotune_secagg.numerics.rotation import hadamard
 from tff_autotune_secagg.numerics.rotation import randomized_hadamard
@@ -70,6 +71,7 @@ class SumSimulation:
     seed: int = 0,
     tuner: Optional[tuners.Tuner] = None,
     is_batched: bool = False,
+    predict_sum: bool = False,
   ):
     """Initializes the simulation.
 
@@ -90,6 +92,8 @@ class SumSimulation:
       is_batched: whether clients are rounded together, by one seed for many of
         them. Their offsets are as independent as those of the coordinates of
         one client, and the round is several times faster.
+      predict_sum: whether the server predicts each sum from those before, as
+        `AutotunedSecureSumFactory` does.
 
     Raises:
       ValueError: `is_batched` with dither, whose offsets each client draws by
@@ -103,6 +107,7 @@ class SumSimulation:
     )
     self._dim = dim
     self._num_rotations = num_rotations
+    self._predict_sum = predict_sum
     self._dtype = dtype
     self._rotated_dim = max(dim, min_dim)
     self._width = dim
@@ -132,6 +137,7 @@ class SumSimulation:
   def reset(self, seed: Optional[int] = None) -> None:
     """Forgets what the tuner learned; begins its seeds anew if one is given."""
     self.state = self.tuner.initial_state()
+    self._past = past_sums.initial_state(self._dim)
     if seed is not None:
       self._rng = np.random.default_rng(seed)
 
@@ -159,8 +165,8 @@ class SumSimulation:
       shared_seeds = self._draw_seeds(2)
     shared_seeds = tf.constant(shared_seeds, tf.int64)
     residues, counts = self._sum(clients, shared_seeds)
-    result, self.state, measured = self._traced_decode(
-      residues, counts, self.state, shared_seeds
+    result, self.state, self._past, measured = self._traced_decode(
+      residues, counts, self.state, self._past, shared_seeds
     )
     result = result.numpy()
     energy = float(np.sum(np.square(true_sum)))
@@ -253,16 +259,31 @@ class SumSimulation:
     missing = self._rotated_dim - self._dim
     return tf.pad(vectors, [[0, 0]] * (vectors.shape.rank - 1) + [[0, missing]])
 
-  def _decode(self, residues, counts, state, shared_seeds):
-    """Returns the decoded sum, the next state and the measurements."""
+  def _decode(self, residues, counts, state, past, shared_seeds):
+    """Returns the decoded sum, the next states and the measurements."""
+    num_clients = counts['contributing']
+    expected = None
+    if self._predict_sum:
+      expected = past_sums.predict(past, num_clients)
+      if self._num_rotations:
+        expected = randomized_hadamard.rotate(
+          self._padded(expected), shared_seeds[0], self._num_rotations
+        )
+      expected = [expected]
     (result,), state, measured = self._codec.decode(
-      [residues], counts, state, shared_seeds[1]
+      [residues], counts, state, shared_seeds[1], expected
     )
     if self._num_rotations:
       result = randomized_hadamard.inverse_rotate(
         result, shared_seeds[0], self._rotated_dim, self._num_rotations
       )[: self._dim]
-    return result, state, measured
+    if self._predict_sum:
+      # As `PredictStage` has it: of a calibration a part comes through.
+      is_lost = [measured[n] for n in ('calibrating', 'blind', 'zero_sum')]
+      past = past_sums.update(
+        past, result, num_clients, tf.logical_not(tf.reduce_any(is_lost))
+      )
+    return result, state, past, measured
 
 
 def _count(flags: tf.Tensor) -> tf.Tensor:

@@ -175,6 +175,7 @@ def _autotuned(
   modulus,
   wrap_probability,
   num_rotations,
+  prediction,
   **others,
 ) -> sums.Sum:
   for name, value in others.items():
@@ -192,6 +193,7 @@ def _autotuned(
     rounding=rounding,
     decoding=modes.Decoding(decoding),
     num_rotations=num_rotations,
+    predict_sum=prediction,
     seed=seeds.integer(cohort.seed, seeds.Stream.AGGREGATION),
     is_batched=rounding is modes.Rounding.STOCHASTIC,
   )

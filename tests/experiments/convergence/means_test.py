@@ -14,6 +14,7 @@ from experiments.common import sum_simulation
 from experiments.convergence import means
 from experiments.convergence import quantile
 from experiments.convergence import sums
+import tff_autotune_secagg as autotune
 from tff_autotune_secagg import simulation
 from tff_autotune_secagg.numerics import seeds
 from tff_autotune_secagg.numerics.rounding import modes
@@ -116,14 +117,16 @@ class AsTffTest(absltest.TestCase):
       # The negative control: that is far below what there is to find.
       self.assertGreater(np.linalg.norm(found), 100 * error)
 
-  def test_autotuned_with_dither(self):
+  def test_autotuned_with_dither_and_a_prediction(self):
     text = 'autotuned:modulus=256,rounding=dither,zeroing=false,clipping=false'
+    text += ',prediction=true'
     simulated = sum_simulation.SumSimulation(
       modulus=256,
       dim=_DIM,
       min_dim=1024,
       rounding=modes.Rounding.DITHER,
       num_rotations=1,
+      predict_sum=True,
     )
     rotation = seeds.initial_state(_SEED, seeds.ROTATION_STREAM)
     dither = seeds.initial_state(_SEED, seeds.DITHER_STREAM)
@@ -140,6 +143,8 @@ class AsTffTest(absltest.TestCase):
       dither = seeds.next_state(dither)
     # The negative control: it is no float sum, which is equal, too.
     self.assertGreater(done.nmse, 1e-7)
+    measured = autotune.round_measurements(output.measurements)
+    self.assertLess(float(measured['prediction_gain']), 0.5)
 
 
 class MeanTest(parameterized.TestCase):
@@ -153,6 +158,10 @@ class MeanTest(parameterized.TestCase):
     ('ddp_secure_aggregator:bits=20,zeroing=false', 0.4),
     ('rotated_quantization:bits=16', 1e-4),
     ('autotuned:modulus=65536,zeroing=false,clipping=false', 1e-3),
+    (
+      'autotuned:modulus=4096,zeroing=false,clipping=false,prediction=true',
+      1e-2,
+    ),
   )
   def test_finds_the_weighted_mean(self, text, error):
     rng = np.random.default_rng(2)
