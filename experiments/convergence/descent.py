@@ -108,25 +108,31 @@ def run(
   weights = np.zeros(problem.dim)
   found = problem.gradients(weights)
   for round_num in range(1, config.num_rounds + 1):
-    result = mean(found.clients, problem.sizes)
-    exact = problem.mean(found.clients)
-    summands = found.clients * problem.sizes[:, np.newaxis]
+    clients = found.clients
+    result = mean(clients, problem.sizes)
     weights = weights - config.learning_rate * result
     found = problem.gradients(weights)
     if (
       round_num in (1, config.num_rounds) or round_num % config.eval_every == 0
     ):
-      energy = np.sum(np.square(exact))
-      total = energy * problem.sizes.sum() ** 2
+      excess = max(found.loss - problem.least_loss, problems.FLOOR)
       yield dict(
         round=round_num,
-        excess_loss=_short(
-          max(found.loss - problem.least_loss, problems.FLOOR)
-        ),
-        nmse=_short(np.sum(np.square(result - exact)) / energy),
-        cancellation=_short(np.sum(np.square(summands)) / total),
+        excess_loss=_short(excess),
+        **_quality(problem, clients, result),
         **costs,
       )
+
+
+def _quality(problem, clients, result) -> Dict[str, float]:
+  """The error of a mean, and how much of the clients cancels in it."""
+  exact = problem.mean(clients)
+  energy = np.sum(np.square(exact))
+  own = np.square(problem.sizes) @ np.sum(np.square(clients), axis=1)
+  return dict(
+    nmse=_short(np.sum(np.square(result - exact)) / energy),
+    cancellation=_short(own / (energy * problem.sizes.sum() ** 2)),
+  )
 
 
 def _largest_coordinate(config, problem) -> float:
