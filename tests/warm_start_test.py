@@ -7,7 +7,7 @@ import math
 from absl.testing import absltest
 import numpy as np
 
-from experiments.error_table import sum_simulation
+from experiments.common import sum_simulation
 from tff_autotune_secagg import warm_start
 from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 

@@ -9,6 +9,7 @@ name in `NAMES`, then settings. `parse` reads such a text, without TensorFlow;
 
 import dataclasses
 import math
+import re
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 # What `autotuned` had before its defaults were others.
@@ -270,7 +271,16 @@ def label(text: str) -> str:
 
 
 def fill_in(text: str, bits: int, largest: float) -> str:
-  """Replaces `{bits}`, `{modulus}` (2**bits) and `{max}` in an aggregator."""
+  """Replaces what stands for a number in the text of an aggregator.
+
+  `{bits}`, `{modulus}` (2**bits), `{max}`, and `{max/4}` for a fourth of it or
+  `{max/N}` for another part.
+  """
+  text = re.sub(
+    r'\{max/([1-9][0-9]*)\}',
+    lambda match: repr(float(largest) / int(match[1])),
+    text,
+  )
   return (
     text.replace('{bits}', str(bits))
     .replace('{modulus}', str(2**bits))

@@ -160,8 +160,8 @@ def _check_aggregators(texts: Sequence[str]) -> bool:
   return True
 
 
-def define_sweep() -> None:
-  """Defines what every sweep over aggregators and seeds has."""
+def define_compared() -> None:
+  """Defines aggregators, seeds and data set of what is compared."""
   _define(
     flags.DEFINE_multi_string,
     'aggregator',
@@ -195,6 +195,11 @@ def define_sweep() -> None:
     False,
     'Let Keras download missing files of the data set.',
   )
+
+
+def define_sweep() -> None:
+  """Defines what every sweep over aggregators and seeds has."""
+  define_compared()
   _define(
     flags.DEFINE_enum, 'model', 'digits_cnn', models.NAMES, 'The network.'
   )

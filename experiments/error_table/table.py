@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 import numpy as np
 
 from experiments.common import seeds
-from experiments.error_table import sum_simulation
+from experiments.common import sum_simulation
 import tff_autotune_secagg as autotune
 
 CLIENT_KINDS = {

@@ -252,6 +252,31 @@ class SmokeTest(absltest.TestCase):
     self.assertEqual(status, 0)
     self.assertTrue(_is_picture(picture))
 
+  def test_convergence_its_table_and_its_figure(self):
+    folder = self.create_tempdir().full_path
+    output = os.path.join(folder, 'rows.jsonl')
+    arguments = (
+      '--smoke',
+      '--dataset=digits',
+      '--aggregator=plain_mean',
+      '--aggregator=fixed_range:bits=12,clip_range={max},rotate=true',
+      '--aggregator=fixed_range:bits=1,clip_range=1',
+      f'--results={output}',
+    )
+    found = binary_runner.run_as_main('experiments.convergence.run', *arguments)
+    self.assertEqual(found.status, 0, found.stderr)
+    self.assertIn('clip_range=1 seed 1 skipped: `bits` of', found.stderr)
+    rows = result_rows.read(output)
+    self.assertEqual([row['round'] for row in rows], 2 * [1, 2, 4])
+    # Again: all is there, nothing is added.
+    self._run('convergence.run', *arguments)
+    self.assertEqual(result_rows.read(output), rows)
+    printed = self._run('convergence.tabulate', f'--results={output}')
+    self.assertIn('| fixed_range, 12 bits, known range, rotated |', printed)
+    picture = os.path.join(folder, 'picture.png')
+    self._run('convergence.plot', f'--results={output}', f'--output={picture}')
+    self.assertTrue(_is_picture(picture))
+
   def test_distributed_dp_and_its_figure(self):
     folder = self.create_tempdir().full_path
     output = os.path.join(folder, 'rows.jsonl')

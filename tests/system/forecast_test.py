@@ -12,7 +12,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 
-from experiments.error_table import sum_simulation
+from experiments.common import sum_simulation
 from tests import last_round_tuner
 from tff_autotune_secagg.numerics.rounding import modes
 

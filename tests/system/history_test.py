@@ -10,7 +10,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from experiments.error_table import sum_simulation
+from experiments.common import sum_simulation
 from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg import modulus_planning

@@ -241,8 +241,10 @@ class PayloadTest(parameterized.TestCase):
 
 class FillInTest(absltest.TestCase):
   def test_replaces_what_is_in_braces(self):
-    text = aggregators.fill_in('a:{bits},{modulus},{max}', 3, np.float32(0.5))
-    self.assertEqual(text, 'a:3,8,0.5')
+    text = aggregators.fill_in(
+      'a:{bits},{modulus},{max},{max/10},{max/0}', 3, np.float32(0.5)
+    )
+    self.assertEqual(text, 'a:3,8,0.5,0.05,{max/0}')
 
 
 def _levels(bits, num_clients):

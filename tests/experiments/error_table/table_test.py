@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from experiments.common import result_rows
+from experiments.common import sum_simulation
 from experiments.error_table import figure
-from experiments.error_table import sum_simulation
 from experiments.error_table import table
 from tests import reference
 from tff_autotune_secagg import modulus_planning
