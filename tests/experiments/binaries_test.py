@@ -146,7 +146,11 @@ class SmokeTest(absltest.TestCase):
         '--figure=tuning',
         f'--output={folder}/never.png',
       )
-    for figure in set(plot_training.FIGURES) - {'tuning', 'alpha'}:
+    for figure in set(plot_training.FIGURES) - {
+      'tuning',
+      'alpha',
+      'prediction',
+    }:
       picture = os.path.join(folder, f'{figure}.png')
       self.assertEqual(
         binary_runner.run_main(
