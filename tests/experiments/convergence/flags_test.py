@@ -54,7 +54,7 @@ class FlagFilesTest(parameterized.TestCase):
         self.assertFalse(scheme.settings.get('clipping'))
 
   @parameterized.parameters(
-    *(name for name in _FLAG_FILES if os.path.exists(_results_of(name)))
+    *((name,) for name in _FLAG_FILES if os.path.exists(_results_of(name)))
   )
   def test_rows_are_the_whole_of_their_flag_file(self, name):
     found = {}
