@@ -13,6 +13,7 @@ from experiments.deployment import masked_sums
 from experiments.deployment import plain_graph
 from experiments.deployment import settings
 from experiments.training import trainer
+import tff_autotune_secagg as autotune
 
 Row = Dict[str, Any]
 
@@ -100,7 +101,8 @@ def run(
     enough. If not, the model is what it was, and nothing is said of training.
   """
   training = config.training
-  learner = trainer.Trainer(training, data)
+  metrics_aggregator = autotune.drop_metrics if config.drop_metrics else None
+  learner = trainer.Trainer(training, data, metrics_aggregator)
   runner = _RUNNERS[config.run_by](config, learner, on_form)
   for round_num in range(1, training.num_rounds + 1):
     start = time.monotonic()

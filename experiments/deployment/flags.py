@@ -24,13 +24,30 @@ flag_groups.define_fields(
 flags.DEFINE_boolean(
   'simulate', True, "Train each with TFF's simulation as well, to compare."
 )
+flags.DEFINE_boolean(
+  'drop_metrics',
+  None,
+  'Leave loss and accuracy at the clients; else they are sent in the clear. By '
+  'default with distributed_dp only.',
+)
+
+
+def _drops_metrics(aggregator: str) -> bool:
+  if FLAGS.drop_metrics is None:
+    return settings.drops_metrics(aggregator)
+  return FLAGS.drop_metrics
 
 
 def configs() -> List[settings.Config]:
   """Configs for each seed and aggregator of the flags."""
   ways = [settings.MASKED, settings.SIMULATED][: 1 + FLAGS.simulate]
   return [
-    flag_groups.read_fields(settings.Config, training=training, run_by=run_by)
+    flag_groups.read_fields(
+      settings.Config,
+      training=training,
+      run_by=run_by,
+      drop_metrics=_drops_metrics(training.aggregator),
+    )
     for training in training_flags.configs()
     for run_by in ways
   ]

@@ -6,11 +6,22 @@ import dataclasses
 import math
 from typing import Any, Dict
 
+from experiments.common import aggregators
 from experiments.training import settings
 
 # How rounds are run: as a runtime does, or by TFF's simulation.
 MASKED = 'masked'
 SIMULATED = 'simulated'
+
+
+def drops_metrics(aggregator: str) -> bool:
+  """Whether metrics stay at the clients unless told otherwise.
+
+  Args:
+    aggregator: Text that `aggregators.parse` reads. The epsilon of
+      `distributed_dp` does not cover metrics.
+  """
+  return aggregators.parse(aggregator).name == 'distributed_dp'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,12 +35,15 @@ class Config:
     dropout: Probability that a client vanishes after it has shared its keys.
     threshold_share: Survivors without whom nothing is unmasked, as a share of
       the clients of a round.
+    drop_metrics: Whether loss and accuracy stay at the clients. Otherwise they
+      leave in the clear.
   """
 
   training: settings.Config
   run_by: str = MASKED
   dropout: float = 0.2
   threshold_share: float = 2 / 3
+  drop_metrics: bool = False
 
   def __post_init__(self):
     if self.run_by not in (MASKED, SIMULATED):
@@ -57,9 +71,13 @@ class Config:
 
   def asdict(self) -> Dict[str, Any]:
     """The settings as one dict of plain values."""
-    return dict(
+    found = dict(
       self.training.asdict(),
       run_by=self.run_by,
       dropout=self.dropout,
       threshold_share=self.threshold_share,
     )
+    # Rows from before there was a choice keep their names.
+    if self.drop_metrics:
+      found['drop_metrics'] = True
+    return found

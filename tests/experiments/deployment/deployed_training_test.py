@@ -66,6 +66,13 @@ class SettingsTest(parameterized.TestCase):
     values = _CONFIG.asdict()
     self.assertEqual(values['aggregator'], _CONFIG.training.aggregator)
     self.assertEqual((values['run_by'], values['dropout']), ('masked', 0.25))
+    self.assertNotIn('drop_metrics', values)  # Older rows keep their names.
+    config = dataclasses.replace(_CONFIG, drop_metrics=True)
+    self.assertEqual(config.asdict(), dict(values, drop_metrics=True))
+
+  def test_metrics_stay_at_clients_of_private_trainings(self):
+    self.assertTrue(settings.drops_metrics('distributed_dp:clip_norm=1'))
+    self.assertFalse(settings.drops_metrics('autotuned:modulus=16'))
 
   def test_clients_vanish_at_random_and_the_same_ones_again(self):
     config = dataclasses.replace(_CONFIG, dropout=0.5)
@@ -172,6 +179,25 @@ class DeployedTrainingTest(absltest.TestCase):
     np.testing.assert_allclose(
       difference.get_ydata(), np.subtract(masked, simulated), atol=1e-9
     )
+
+
+@pytest.mark.slow
+class DroppedMetricsTest(absltest.TestCase):
+  def test_nothing_is_in_the_clear(self):
+    training = dataclasses.replace(
+      _CONFIG.training,
+      aggregator='distributed_dp:clip_norm=1',
+      num_rounds=1,
+    )
+    config = settings.Config(training, dropout=0.0, drop_metrics=True)
+    forms = []
+    data = trainer.load_data(training)
+    (row,) = deployed_training.run(config, data, forms.append)
+    paths = {part.path for part in forms[0].sent}
+    self.assertNotIn(deployed_form.Path.PLAIN, paths)
+    self.assertTrue(row['unmasked'])
+    self.assertNotIn('train_accuracy', row)
+    self.assertIn('test_accuracy', row)
 
 
 class RefusalTest(absltest.TestCase):
