@@ -70,16 +70,18 @@ def distributed_dp_aggregator(
   Measurements:
     They depend on the noised sums and the number of clients alone: `clip_norm`
     of the round; `noise_stddev`, that of a coordinate of the sum of
-    `min_clients` updates, units of values; `share_within_clip_norm` (if the
-    clip norm adapts), an estimate with noise; `num_clients`; `refused`, whether
-    the round had fewer than `min_clients`; `wrap_probability` of a coordinate;
-    `modulus_too_small`, whether that is above 1e-3, which takes 2 % of the sum;
-    `smallest_modulus` that would have done; `noise_to_signal`, squared norm of
-    the noise over that of the sum; `alignment`, norm of the sum over that of as
-    many parallel updates of full length; `alignment_bound`, what it is at most,
-    by two standard errors of the fit; `signal_hidden`, whether the noise hides
-    the sum: then `noise_to_signal` is a lower bound, of sqrt(D / 2) or less,
-    and `alignment` tells nothing; `bits_per_coordinate` and `bytes_per_client`;
+    `min_clients` updates, however many there were, units of values;
+    `share_within_clip_norm` (if the clip norm adapts), an estimate with noise;
+    `num_clients`; `refused`, whether the round had fewer than `min_clients`;
+    `wrap_probability` of a coordinate; `modulus_too_small`, whether that is
+    above 1e-3, which takes 2 % of the sum; `smallest_modulus` that would have
+    done; `noise_to_signal`, squared norm of the noise over that of the sum;
+    `alignment`, norm of the sum over that of as many parallel updates of full
+    length; `alignment_bound`, what it is at most, by two standard errors of the
+    fit; `signal_hidden`, whether the noise hides the sum: then
+    `noise_to_signal` is a lower bound, of sqrt(D / 2) or less (of
+    (D / m) sqrt(m / 2) or less if m of the D rotated coordinates are sent), and
+    `alignment` tells nothing; `bits_per_coordinate` and `bytes_per_client`;
     of a sample, `sampling_to_signal`, the mean squared error that it makes,
     over the squared norm of the sum. In a refused round the measurements of the
     sum are 0.
@@ -119,7 +121,9 @@ def distributed_dp_aggregator(
       smaller one for updates that are not.
     expected_clients: int in `min_clients` .. 2**20, the largest cohort that the
       default of `modulus` has room for; None for `min_clients`. Sums of more
-      clients wrap, which costs accuracy and no privacy, and is measured.
+      clients wrap, which costs accuracy and no privacy, and is measured. Beside
+      a `modulus` it decides nothing, but the noise of so many clients must have
+      room.
     seed: of the rotations, which are public; int of 0 .. 2**63 - 1, or None to
       draw one in every `initialize`. A saved state brings its own, which wins.
     client_seed_fn: a function without arguments that returns an int64 tensor

@@ -45,8 +45,8 @@ def plan_distributed_dp_modulus(
     min_clients: as in `distributed_dp_aggregator`.
     dim: int in 1 .. 10**15, values of the model update.
     alignment: 0 to 1, norm of the sum over that of as many parallel updates of
-      full length, such as the measurement `alignment` of earlier rounds; 1 is
-      the worst case.
+      full length: the largest measured `alignment_bound` of several early
+      rounds; 1, the worst case, without an earlier training.
     sampled_fraction: as in `distributed_dp_aggregator`. In a sample the sum is
       longer in each coordinate, and may need more bits.
 
@@ -98,8 +98,9 @@ def plan_sampled_fraction(
     noise_multiplier: as in `distributed_dp_aggregator`.
     dim: int in 1 .. 10**15, values of the model update.
     alignment: above 0, at most 1: norm of the sum over that of as many parallel
-      updates of full length, the mean of the measurement `alignment` over early
-      rounds.
+      updates of full length: the largest measured `alignment_bound` of several
+      early rounds; 1, for more bytes and less error, without an earlier
+      training.
     excess_error: above 0, at most 1: squared error that the sampling adds, over
       that of the noise.
 
