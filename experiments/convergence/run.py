@@ -26,10 +26,10 @@ flags.adopt_module_key_flags(descent_flags)
 def main():
   configs = descent_flags.configs()
   options = dict(data_dir=FLAGS.data_dir, allow_download=FLAGS.allow_download)
-  from experiments.convergence import runs
+  from experiments.convergence import descents
 
   with flag_groups.held_results(is_required=True) as file:
-    runs.run_all(
+    descents.run_all(
       configs,
       file,
       options,
