@@ -20,6 +20,7 @@ from typing import (
   Mapping,
   Optional,
   Sequence,
+  Tuple,
   Union,
 )
 
@@ -195,6 +196,21 @@ def define_compared() -> None:
     False,
     'Let Keras download missing files of the data set.',
   )
+
+
+def compared(most_in_smoke: int) -> Tuple[List[int], List[str]]:
+  """The seeds and the aggregators of the flags, fewer if `--smoke` says so.
+
+  Args:
+    most_in_smoke: Smoke runs leave out what comes after so many aggregators,
+      and all seeds but one, unless they are given on the command line.
+  """
+  seeds, texts = FLAGS.seeds, FLAGS.aggregator
+  if FLAGS.smoke and not command_line.is_given('seeds'):
+    seeds = seeds[:1]
+  if FLAGS.smoke and not command_line.is_given('aggregator'):
+    texts = texts[:most_in_smoke]
+  return seeds, texts
 
 
 def define_sweep() -> None:

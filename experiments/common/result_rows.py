@@ -93,3 +93,9 @@ def measurement(row: results_file.Row, name: str) -> Optional[Any]:
     if key.split('/')[-1] == name:
       return value
   return None
+
+
+def percent(row: results_file.Row) -> Optional[float]:
+  """Test accuracy in percent; None where a round was not evaluated."""
+  share = row.get('test_accuracy')
+  return None if share is None else 100 * share

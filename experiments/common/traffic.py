@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client sends and receives in a round beside its update."""
 
+from typing import Any, Mapping, Optional
+
 from experiments.common import aggregators
 from tff_autotune_secagg.numerics import mask_keys
 
@@ -27,3 +29,30 @@ def round_bytes(
   """
   keys = key_bytes(num_clients) if aggregators.parse(aggregator).secure else 0
   return update_bytes + model_bytes + keys
+
+
+def training_round_bytes(
+  row: Mapping[str, Any],
+  config: Mapping[str, Any],
+  model_bytes: Optional[int] = None,
+) -> Optional[int]:
+  """As `round_bytes`, of a round row of a training.
+
+  Args:
+    row: With `bytes_per_client`.
+    config: Of its run.
+    model_bytes: The model's for rows from before the download could be coded,
+      which do not say them.
+
+  Returns:
+    Bytes; None if nobody says those of the model.
+  """
+  model_bytes = row.get('download_bytes_per_client', model_bytes)
+  if model_bytes is None:
+    return None
+  return round_bytes(
+    config['aggregator'],
+    update_bytes=row['bytes_per_client'],
+    model_bytes=model_bytes,
+    num_clients=config['clients_per_round'],
+  )

@@ -4,13 +4,8 @@
 
 from typing import List
 
-from absl import flags
-
-from experiments.common import command_line
 from experiments.common import flag_groups
 from experiments.convergence import settings
-
-FLAGS = flags.FLAGS
 
 # Smoke runs leave out what comes after so many aggregators.
 _SMOKE_AGGREGATORS = 3
@@ -35,11 +30,7 @@ flag_groups.define_smoke()
 
 def configs() -> List[settings.Config]:
   """One config for each seed and aggregator of the flags."""
-  seeds, aggregators = FLAGS.seeds, FLAGS.aggregator
-  if FLAGS.smoke and not command_line.is_given('seeds'):
-    seeds = seeds[:1]
-  if FLAGS.smoke and not command_line.is_given('aggregator'):
-    aggregators = aggregators[:_SMOKE_AGGREGATORS]
+  seeds, aggregators = flag_groups.compared(_SMOKE_AGGREGATORS)
   return [
     flag_groups.read_fields(
       settings.Config,

@@ -82,11 +82,7 @@ class Runtime:
       masked_sums.BelowThresholdError: Too few clients are left. The server has
         learned nothing and keeps its state.
     """
-    if len(clients) - len(dropped) < threshold:
-      raise masked_sums.BelowThresholdError(
-        f'At least {threshold} clients must survive, found '
-        f'{len(clients) - len(dropped)} of {len(clients)}.'
-      )
+    masked_sums.check_survivors(len(clients), dropped, threshold)
     form = self._form
     received = form.prepare(state)
     sent = {

@@ -10,6 +10,7 @@ from experiments.common import aggregators
 from experiments.common import arms
 from experiments.common import palette
 from experiments.common import plot_style
+from experiments.common import result_rows
 from experiments.deployment import settings
 
 Row = Mapping[str, Any]
@@ -18,19 +19,14 @@ _LINES = {settings.MASKED: '-', settings.SIMULATED: ':'}
 _SAID = {settings.MASKED: 'under masks', settings.SIMULATED: 'simulated'}
 
 
-def percent(row: Row):
-  """Test accuracy in percent; None where a round was not evaluated."""
-  share = row.get('test_accuracy')
-  return None if share is None else 100 * share
-
-
 def _differences(rows: Sequence[Row]) -> Dict[tuple, list]:
   """Of each arm and seed (round, accuracy under masks minus simulated)."""
   found = {}
   for row in rows:
-    if percent(row) is not None:
+    accuracy = result_rows.percent(row)
+    if accuracy is not None:
       key = arms.of(row['config']), row['config']['seed'], row['round']
-      found.setdefault(key, {})[row['config']['run_by']] = percent(row)
+      found.setdefault(key, {})[row['config']['run_by']] = accuracy
   curves = {}
   for (arm, seed, number), both in found.items():
     if len(both) == len(_LINES):
@@ -51,7 +47,7 @@ def accuracy_figure(rows: Sequence[Row], title: str = ''):
   looks = palette.curves(arms.of(row['config']) for row in rows)
   for run_by, line in _LINES.items():
     mine = [row for row in rows if row['config']['run_by'] == run_by]
-    for arm, curve in plot_style.series(mine, percent).items():
+    for arm, curve in plot_style.series(mine, result_rows.percent).items():
       rounds, means, _, _ = curve
       look = dict(looks[arm], linestyle=line)
       label = f'{aggregators.label(arm)}, {_SAID[run_by]}'

@@ -23,6 +23,18 @@ class BelowThresholdError(ValueError):
   """Too few clients are left to unmask a sum."""
 
 
+def check_survivors(
+  num_clients: int, dropped: Set[int], threshold: int
+) -> None:
+  """Raises BelowThresholdError if too few of a round's clients are left."""
+  survivors = num_clients - len(dropped)
+  if survivors < threshold:
+    raise BelowThresholdError(
+      f'At least {threshold} clients must survive, found '
+      f'{survivors} of {num_clients}.'
+    )
+
+
 class Vector(NamedTuple):
   """What the clients of a round put into one sum.
 
@@ -104,11 +116,7 @@ def _sum(clients, modulus, threshold, dropped) -> np.ndarray:
 
 
 def _run(clients, modulus, threshold, dropped) -> np.ndarray:
-  if len(clients) - len(dropped) < threshold:
-    raise BelowThresholdError(
-      f'At least {threshold} clients must survive, found '
-      f'{len(clients) - len(dropped)} of {len(clients)}.'
-    )
+  check_survivors(len(clients), dropped, threshold)
   residues = [(v % np.uint64(modulus)).astype(np.int64) for v in clients]
   outcome = masking_protocol.run(
     residues, modulus, threshold, [i + 1 for i in dropped]

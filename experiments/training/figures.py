@@ -49,7 +49,7 @@ def _subplots_for(curves):
 def training_figure(rows: Sequence[Row], title: str = ''):
   """Accuracy and bin size by round, side by side."""
   figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-  plot_style.plot_series(left, rows, final_accuracy.percent)
+  plot_style.plot_series(left, rows, result_rows.percent)
   left.set(xlabel='round', ylabel='test accuracy (%)')
   left.grid(alpha=0.3)
   plot_style.add_legend(left)
@@ -74,7 +74,7 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
       that occur there.
     title: Put above, before the number of repeats.
   """
-  curves = plot_style.series(rows, final_accuracy.percent)
+  curves = plot_style.series(rows, result_rows.percent)
   figure, axes = _subplots_for(curves)
   out_of_view = set()
   if zoom:
@@ -97,7 +97,7 @@ def accuracy_figure(rows: Sequence[Row], *, zoom: bool, title: str = ''):
     below = ', below' if aggregator in out_of_view else ''
     return plot_style.alpha_label(aggregator) + below
 
-  plot_style.plot_series(axes, rows, final_accuracy.percent, label_fn=label_fn)
+  plot_style.plot_series(axes, rows, result_rows.percent, label_fn=label_fn)
   axes.set(xlabel='round', ylabel='test accuracy (%)')
   axes.grid(alpha=0.3)
   plot_style.add_legend(axes)

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 import numpy as np
 
 from experiments.common import arms
+from experiments.common import result_rows
 from experiments.common import t_interval
 from experiments.common import tables
 from experiments.common import traffic
@@ -22,12 +23,6 @@ REFERENCE = 'plain_mean'
 LAST_PART = 1 / 6
 
 
-def percent(row: Row) -> Optional[float]:
-  """Test accuracy in percent; None where a round was not evaluated."""
-  share = row.get('test_accuracy')
-  return None if share is None else 100 * share
-
-
 def _mean(values: Sequence[float]) -> Optional[float]:
   return float(np.mean(values)) if values else None
 
@@ -36,7 +31,9 @@ def _mean_accuracy(
   rows: Sequence[Row], after: float, until: float
 ) -> Optional[float]:
   """Mean accuracy in percent of the rows with `after` < round <= `until`."""
-  return _mean([percent(row) for row in rows if after < row['round'] <= until])
+  return _mean(
+    [result_rows.percent(row) for row in rows if after < row['round'] <= until]
+  )
 
 
 def _runs(rows: Sequence[Row], last_part: float) -> List[Dict[str, Any]]:
@@ -104,7 +101,7 @@ def differences_by_round(rows: Sequence[Row]) -> Dict[str, List[tuple]]:
   _check_settings(rows)
   by_round = {}
   for row in rows:
-    accuracy = percent(row)
+    accuracy = result_rows.percent(row)
     if accuracy is not None:
       _enter(by_round.setdefault(row['round'], {}), row, accuracy)
   curves = collections.OrderedDict()
@@ -138,20 +135,6 @@ def _enter(values: Dict[tuple, float], row: Row, accuracy: float) -> None:
       '--select=SETTING=VALUE.'
     )
   values[arm, block] = accuracy
-
-
-def _round_bytes(row: Row, model_bytes) -> Optional[int]:
-  found = row.get('download_bytes_per_client')
-  if found is None:  # Rows from before the download could be coded.
-    if len(model_bytes) != 1:
-      return None
-    found = max(model_bytes)
-  return traffic.round_bytes(
-    row['config']['aggregator'],
-    update_bytes=row['bytes_per_client'],
-    model_bytes=found,
-    num_clients=row['config']['clients_per_round'],
-  )
 
 
 def _accuracies(runs) -> Dict[tuple, float]:
@@ -244,7 +227,11 @@ def by_aggregator(
         rounds=min(run['row']['round'] for run in members),
         difference=differences.get(arm),
         paired_half_width=_paired_half_width(values, arm, reference),
-        round_bytes=_round_bytes(members[0]['row'], model_bytes),
+        round_bytes=traffic.training_round_bytes(
+          members[0]['row'],
+          members[0]['row']['config'],
+          max(model_bytes) if len(model_bytes) == 1 else None,
+        ),
       )
     )
   return found

@@ -97,11 +97,7 @@ def _model_download_bits(num_aggregators: int) -> List[int]:
 
 def configs() -> List[settings.Config]:
   """One config for each seed and aggregator of the flags."""
-  seeds, aggregators = FLAGS.seeds, FLAGS.aggregator
-  if FLAGS.smoke and not command_line.is_given('seeds'):
-    seeds = seeds[:1]
-  if FLAGS.smoke and not command_line.is_given('aggregator'):
-    aggregators = aggregators[:_SMOKE_AGGREGATORS]
+  seeds, aggregators = flag_groups.compared(_SMOKE_AGGREGATORS)
   arms_of_seed = list(
     zip(aggregators, _model_download_bits(len(FLAGS.aggregator)))
   )

@@ -159,16 +159,6 @@ class TrainingSweep(sweep.AbstractSweep):
       if not mine:
         continue
       last = mine[-1]
-      # Rows from before the download could be coded do not say its bytes.
-      down = last.get('download_bytes_per_client')
-      whole = None
-      if down is not None:
-        whole = traffic.round_bytes(
-          config.aggregator,
-          update_bytes=last['bytes_per_client'],
-          model_bytes=down,
-          num_clients=config.clients_per_round,
-        )
       summary.append(
         {
           'arm': _arm(config),
@@ -176,8 +166,8 @@ class TrainingSweep(sweep.AbstractSweep):
           'accuracy': last.get('test_accuracy'),
           'bits_per_coordinate': last['bits_per_coordinate'],
           'bytes_per_client': last['bytes_per_client'],
-          'download_bytes_per_client': down,
-          'round_bytes': whole,
+          'download_bytes_per_client': last.get('download_bytes_per_client'),
+          'round_bytes': traffic.training_round_bytes(last, config.asdict()),
           'rounds': last['round'],
         }
       )

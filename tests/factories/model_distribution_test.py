@@ -49,16 +49,10 @@ def _model_fn():
   )
 
 
-def _functional_model():
-  @tf.function
-  def predict(weights, x, training):
-    del training  # Unused.
-    (kernel, bias), _ = weights
-    return tf.reduce_sum(tf.matmul(x, kernel), 1, keepdims=True) + bias
-
-  kernel = np.random.default_rng(1).standard_normal([_FEATURES, 20]) / 10
+def _functional(trainable, predict):
+  """A functional model whose weights are all trained."""
   return tff.learning.models.FunctionalModel(
-    initial_weights=((np.float32(kernel), np.zeros(1, np.float32)), ()),
+    initial_weights=(trainable, ()),
     predict_on_batch_fn=predict,
     loss_fn=tf.function(
       lambda output, label, weight=None: tf.reduce_mean(
@@ -67,6 +61,17 @@ def _functional_model():
     ),
     input_spec=_SPEC,
   )
+
+
+def _functional_model():
+  @tf.function
+  def predict(weights, x, training):
+    del training  # Unused.
+    (kernel, bias), _ = weights
+    return tf.reduce_sum(tf.matmul(x, kernel), 1, keepdims=True) + bias
+
+  kernel = np.random.default_rng(1).standard_normal([_FEATURES, 20]) / 10
+  return _functional((np.float32(kernel), np.zeros(1, np.float32)), predict)
 
 
 def _reconstruction_model_fn():
@@ -96,16 +101,7 @@ def _mixed_precision_model(dtypes):
     ]
     return tf.reduce_sum(tf.add_n(outputs), 1, keepdims=True)
 
-  return tff.learning.models.FunctionalModel(
-    initial_weights=(tuple(kernels), ()),
-    predict_on_batch_fn=predict,
-    loss_fn=tf.function(
-      lambda output, label, weight=None: tf.reduce_mean(
-        tf.square(output - label)
-      )
-    ),
-    input_spec=_SPEC,
-  )
+  return _functional(tuple(kernels), predict)
 
 
 def _sgd():
