@@ -146,8 +146,8 @@ def _fixed_range(
   if clip_range is None:
     clip_range = fixed_range.adaptive_range()
   else:
-    # `block_sample` multiplies what is sent by the root of a block's size, which
-    # is this one or next to it.
+    # `block_sample` multiplies by the root of a block's size, which is this one
+    # or next to it.
     clip_range *= math.sqrt(num_coordinates / num_sent)
   factory = fixed_range.FixedRangeSumFactory(
     clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
