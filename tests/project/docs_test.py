@@ -27,6 +27,8 @@ _SOURCES = (_PACKAGE, 'examples', 'experiments', 'tools')
 _IN_BACKTICKS = re.compile(r'(?<!`)`([^`\n]+)`(?!`)')
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*')
 _LINK = re.compile(r'\]\(([^)\s]+)\)')
+_CELL_BORDER = re.compile(r'(?<!\\)\|')
+_TABLE_RULE = re.compile(r' *\|(:?-+:?\|)+')
 _FILE = re.compile(r'[\w.-]+(/[\w.-]+)*/[\w-]+\.(py|md|sh|ipynb|flags|png|txt)')
 
 # Names of others' that the texts mention; none of them is ours to rename.
@@ -182,6 +184,23 @@ def _broken_commands(text: str) -> list[str]:
   return broken
 
 
+def _broken_tables(text: str) -> list[str]:
+  """Heads of tables without a rule below, and rows with other cells than it."""
+  broken = []
+  # A single line may begin with a norm, |x|; a table has two lines at least.
+  for table in re.findall(r'(?:^ *\|.*\n){2,}', text + '\n', re.MULTILINE):
+    head, rule, *rows = table.splitlines()
+    if not _TABLE_RULE.fullmatch(rule):
+      broken.append(head)
+    borders = len(_CELL_BORDER.findall(rule))
+    broken += [
+      line
+      for line in (head, *rows)
+      if len(_CELL_BORDER.findall(line)) != borders
+    ]
+  return broken
+
+
 class DocumentsTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
@@ -231,6 +250,12 @@ class DocumentsTest(absltest.TestCase):
         for path in self._texts
       }
     )
+
+  def test_rows_of_a_table_have_as_many_cells_as_its_head(self):
+    self.assertGreater(
+      sum(bool(re.search(r'^ *\|-', t, re.M)) for t in self._texts.values()), 10
+    )
+    self._fail_with({p: _broken_tables(t) for p, t in self._texts.items()})
 
   def test_commands_name_what_exists(self):
     self._fail_with(
@@ -410,6 +435,21 @@ class CheckerTest(parameterized.TestCase):
   def test_knows_a_broken_link(self, text, broken):
     document = _PROJECT / 'docs' / 'how_many_bits.md'
     self.assertEqual(_broken_links(document, text), broken)
+
+  @parameterized.named_parameters(
+    ('whole', '| a | b |\n|---|---|\n| `1 \\| 2` | 3 |\n\ntext', []),
+    ('indented', '- a\n\n  | a | b |\n  |:-|-:|\n  | 1 | |', []),
+    ('norm', 'the length\n|x| of a vector', []),
+    (
+      'row_of_another_table',
+      '| a | b |\n|---|---|\n| 1 | 2 | 3 |\n| 1 | 2 |\n| 1 |\n',
+      ['| 1 | 2 | 3 |', '| 1 |'],
+    ),
+    ('long_head', '| a | b | c |\n|---|---|\n', ['| a | b | c |']),
+    ('no_rule', '| a | b |\n| 1 | 2 |\n', ['| a | b |']),
+  )
+  def test_knows_a_broken_table(self, text, broken):
+    self.assertEqual(_broken_tables(text), broken)
 
 
 if __name__ == '__main__':
