@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ready-made compositions: what most users need."""
 
-import math
 from typing import Optional
 
 import tensorflow as tf
@@ -14,6 +13,7 @@ from tff_autotune_secagg.factories import chain
 from tff_autotune_secagg.factories import flatten
 from tff_autotune_secagg.factories import mean
 from tff_autotune_secagg.factories import modular_sum
+from tff_autotune_secagg.factories import norm_limits
 from tff_autotune_secagg.factories import prediction
 from tff_autotune_secagg.factories import quantize_mod
 from tff_autotune_secagg.factories import rotation
@@ -256,36 +256,7 @@ def autotuned_secure_aggregator(
     factory = mean.SecureMeanFactory(factory)
   else:
     factory = mean.SecureUnweightedMeanFactory(factory)
-  if clipping:
-    factory = tff.aggregators.clipping_factory(
-      _norm_quantile(1.0, 0.8, 0.2),
-      factory,
-      clipped_count_sum_factory=_secure_count(),
-    )
-  if zeroing:
-    factory = tff.aggregators.zeroing_factory(
-      _norm_quantile(10.0, 0.98, math.log(10.0), multiplier=2.0, increment=1.0),
-      factory,
-      zeroed_count_sum_factory=_secure_count(),
-    )
+  factory = norm_limits.limited(factory, zeroing=zeroing, clipping=clipping)
   if zeroing or clipping:
     factory = flatten.flatten_first(factory)
   return factory
-
-
-def _norm_quantile(initial_estimate, target_quantile, learning_rate, **options):
-  """Returns a secure quantile estimate with the settings of TFF's defaults."""
-  return tff.aggregators.PrivateQuantileEstimationProcess.no_noise(
-    initial_estimate=initial_estimate,
-    target_quantile=target_quantile,
-    learning_rate=learning_rate,
-    secure_estimation=True,
-    **options,
-  )
-
-
-def _secure_count():
-  """Returns the secure sum of zeros and ones."""
-  return tff.aggregators.SecureSumFactory(
-    upper_bound_threshold=1, lower_bound_threshold=0
-  )

@@ -21,11 +21,14 @@ from experiments.common.baselines import kashin
 from experiments.common.baselines import levels
 from experiments.common.baselines import local_quantization
 import tff_autotune_secagg as autotune
+from tff_autotune_secagg.factories import chain
+from tff_autotune_secagg.factories import norm_limits
 from tff_autotune_secagg.numerics.privacy import clip_bit
 from tff_autotune_secagg.numerics.rotation import block_sample
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.stages import clip
 from tff_autotune_secagg.stages import rotate
+from tff_autotune_secagg.stages import sample
 
 # The largest weight of a client in the secure sums of weights here, as in
 # `tff.learning.secure_aggregator`.
@@ -61,7 +64,8 @@ class Built:
   Attributes:
     factory: A weighted or unweighted `tff.aggregators` factory of the mean.
     bits_per_coordinate: Bits that a client sends for one coordinate of the
-      vector that is on the wire.
+      vector that is on the wire. If `fixed_range` sends a sample, it is less,
+      by the share that is sent.
     bytes_per_client: Bytes of the update's payload for one client and round.
   """
 
@@ -104,12 +108,13 @@ def _check_bits(name: str, bits: int, num_clients: int, modulus: int):
     )
 
 
-def _plain_mean(info: Round) -> Built:
+def _plain_mean(info: Round, zeroing=False, clipping=False) -> Built:
   factory = (
     tff.aggregators.MeanFactory()
     if info.weighted
     else tff.aggregators.UnweightedMeanFactory()
   )
+  factory = norm_limits.limited(factory, zeroing=zeroing, clipping=clipping)
   return Built(factory, 32, quantization.payload_bytes(info.num_values, 32))
 
 
@@ -126,31 +131,52 @@ def _clipped_mean(info: Round, factor) -> Built:
   )
 
 
-def _fixed_range(info: Round, bits, clip_range, rotate) -> Built:
+def _fixed_range(
+  info: Round, bits, clip_range, rotate, sampled_fraction, zeroing, clipping
+) -> Built:
   least_modulus = quantization.sum_modulus(2, info.num_clients)
   _check_bits('fixed_range', bits, info.num_clients, least_modulus)
   num_levels = levels.most_levels(bits, info.num_clients)
   # What is not rotated is mostly near 0: better one level less, and one at 0.
   if not rotate and num_levels > 2:
     num_levels -= 1 - num_levels % 2
+  num_coordinates = _rotated_size(info) if rotate else info.num_values
+  # `aggregators.parse` takes no share without a rotation.
+  num_sent = block_sample.size(sampled_fraction, num_coordinates)
   if clip_range is None:
     clip_range = fixed_range.adaptive_range()
+  else:
+    # `block_sample` multiplies by the root of a block's size, which is this one
+    # or next to it.
+    clip_range *= math.sqrt(num_coordinates / num_sent)
   factory = fixed_range.FixedRangeSumFactory(
     clip_range=clip_range, num_levels=num_levels, num_clients=info.num_clients
   )
-  num_coordinates = info.num_values
+  bits_per_coordinate = bits
+  if num_sent < num_coordinates:
+    bits_per_coordinate *= num_sent / num_coordinates
+    options = dict(sampled_fraction=sampled_fraction, seed=info.seed)
+    factory = chain.ChainedFactory([(sample.SampleStage, options)], factory)
   if rotate:
-    factory, num_coordinates = _rotated(factory, info)
+    factory, _ = _rotated(factory, info)
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
-  return Built(factory, bits, quantization.payload_bytes(num_coordinates, bits))
+  return Built(
+    norm_limits.limited(factory, zeroing=zeroing, clipping=clipping),
+    bits_per_coordinate,
+    quantization.payload_bytes(num_sent, bits),
+  )
 
 
 def _rotated(inner_factory, info: Round):
   """Rotates before `inner_factory`; also returns the padded size."""
   return (
     autotune.HadamardRotationFactory(inner_factory, seed=info.seed),
-    rotate.width(info.num_values, min_dim=1),
+    _rotated_size(info),
   )
+
+
+def _rotated_size(info: Round) -> int:
+  return rotate.width(info.num_values, min_dim=1)
 
 
 def _secure_aggregator(info: Round, zeroing, clipping) -> Built:

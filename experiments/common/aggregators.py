@@ -105,6 +105,8 @@ def _in_the_clear(summary: str, **settings) -> _Entry:
 _ENTRIES: Dict[str, _Entry] = {
   'plain_mean': _in_the_clear(
     'mean of 32-bit floats, in the clear',
+    zeroing=(_boolean, False),
+    clipping=(_boolean, False),
   ),
   'clipped_mean': _in_the_clear(
     'plain_mean whose sum is clipped to factor times its usual norm',
@@ -114,10 +116,14 @@ _ENTRIES: Dict[str, _Entry] = {
     'fixed clipping range and room for every sum, without autotuning; an odd '
     'number of levels, with one at 0, unless there are two or it rotates; '
     'clip_range is in units of the update times the client weight; auto is '
-    "TFF's estimate from a quantile of the clients' largest values",
+    "TFF's estimate from a quantile of the clients' largest values; "
+    'sampled_fraction of the rotated coordinates is sent',
     bits=(int, 8),
     clip_range=(_float_or_auto, _REQUIRED),
     rotate=(_boolean, False),
+    sampled_fraction=(_share, 1.0),
+    zeroing=(_boolean, False),
+    clipping=(_boolean, False),
   ),
   'secure_aggregator': _entry(
     'tff.learning.secure_aggregator: 32-bit integers under secure aggregation',
@@ -254,7 +260,19 @@ def parse(text: str) -> Scheme:
         f'{text!r}. Write for instance {name}:{key}=1.'
       )
     settings[key] = given.get(key, default)
+  if name == 'fixed_range':
+    _check_sample(settings)
   return Scheme(text, name, settings)
+
+
+def _check_sample(settings: Mapping[str, Any]) -> None:
+  """Raises ValueError if coordinates are left out that were not rotated."""
+  if settings['sampled_fraction'] < 1 and not settings['rotate']:
+    raise ValueError(
+      "Setting 'sampled_fraction' of the aggregator 'fixed_range' must be 1 "
+      f'without rotate=true, found {settings["sampled_fraction"]:g}: a few '
+      'large coordinates could be left out. Write rotate=true.'
+    )
 
 
 def label(text: str) -> str:

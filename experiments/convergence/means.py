@@ -140,7 +140,14 @@ def _rotated_secure_sum(cohort: Cohort) -> sums.Sum:
   return _rotated(sums.SecureSum(), cohort, cohort.generator())
 
 
-def _fixed_range(cohort: Cohort, bits, clip_range, rotate) -> sums.Sum:
+def _fixed_range(
+  cohort: Cohort, bits, clip_range, rotate, sampled_fraction
+) -> sums.Sum:
+  if sampled_fraction < 1:
+    raise ValueError(
+      '`sampled_fraction` of fixed_range must be 1 here, found '
+      f'{sampled_fraction:g}.'
+    )
   rng = cohort.generator()
   num_levels = levels.most_levels(bits, cohort.num_clients)
   # As `aggregator_factories` has it: a level at 0 where most values are near 0.

@@ -1,5 +1,6 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
+import functools
 import inspect
 import math
 
@@ -12,6 +13,7 @@ from experiments.common import aggregator_factories
 from experiments.common import aggregators
 from experiments.common.baselines import kashin
 from experiments.common.baselines import levels as levels_lib
+from tests import stat_checks
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg import simulation
 
@@ -84,8 +86,8 @@ class ParseTest(parameterized.TestCase):
     (
       'setting',
       'plain_mean:bits=3',
-      "Settings of the aggregator 'plain_mean' "
-      r"must be among none; found 'bits=3'\.",
+      "Settings of the aggregator 'plain_mean' must be among zeroing=..., "
+      r"clipping=...; found 'bits=3'\.",
     ),
     (
       'bits',
@@ -133,6 +135,19 @@ class ParseTest(parameterized.TestCase):
       r"aggregator 'fixed_range' must be true or false, found '1'\.",
     ),
     (
+      'share',
+      'fixed_range:clip_range=1,rotate=true,sampled_fraction=0',
+      "Setting 'sampled_fraction' of the aggregator 'fixed_range' must be above"
+      r" 0 and at most 1, found '0'\.",
+    ),
+    (
+      'sample_without_rotation',
+      'fixed_range:clip_range=1,sampled_fraction=0.5',
+      "Setting 'sampled_fraction' of the aggregator 'fixed_range' must be 1 "
+      'without rotate=true, found 0.5: a few large coordinates could be left '
+      r'out\. Write rotate=true\.',
+    ),
+    (
       'required',
       'fixed_range',
       "The aggregator 'fixed_range' must be given "
@@ -141,9 +156,9 @@ class ParseTest(parameterized.TestCase):
     ),
     (
       'empty',
-      'plain_mean:',
-      "Settings of the aggregator 'plain_mean' must be among none; found ''"
-      r'\.',
+      'rotated_secure_sum:',
+      "Settings of the aggregator 'rotated_secure_sum' must be among none; "
+      r"found ''\.",
     ),
     (
       'twice',
@@ -197,6 +212,15 @@ class PayloadTest(parameterized.TestCase):
       self.assertEqual(built.bits_per_coordinate, bits)
       num_sent = math.ceil(fraction * 2**15)
       self.assertEqual(built.bytes_per_client, math.ceil(num_sent * bits / 8))
+
+  @parameterized.parameters((0.5, 2**14, 3.5), (0.3, 9831, 7 * 9831 / 2**15))
+  def test_bytes_and_bits_of_a_sampled_range(self, fraction, num_sent, bits):
+    built = aggregator_factories.build(
+      f'fixed_range:bits=7,clip_range=1,rotate=true,sampled_fraction={fraction}',
+      _info(100, leaf_sizes=(2**15,)),
+    )
+    self.assertAlmostEqual(built.bits_per_coordinate, bits)
+    self.assertEqual(built.bytes_per_client, math.ceil(num_sent * 7 / 8))
 
   def test_compression_counts_only_large_tensors_at_eight_bits(self):
     built = aggregator_factories.build(
@@ -326,6 +350,110 @@ class FixedRangeTest(parameterized.TestCase):
     )
     values = np.full((4, 10), 3.0)
     np.testing.assert_allclose(_run(built.factory, values), 0.5, rtol=1e-5)
+
+
+class SampledRangeTest(parameterized.TestCase):
+  """Half of 2,048 rotated coordinates, of three clients that are alike."""
+
+  _CLIENTS, _DIM, _ROUNDS, _RANGE = 3, 2048, 40, 5.5
+
+  def _means(self, bits):
+    value = np.random.default_rng(11).normal(size=self._DIM)
+    built = aggregator_factories.build(
+      f'fixed_range:bits={bits},clip_range={self._RANGE},rotate=true,'
+      'sampled_fraction=0.5',
+      _info(self._CLIENTS, leaf_sizes=(self._DIM,)),
+    )
+    process = built.factory.create(tff.TensorType(np.float32, [self._DIM]))
+    state, means = process.initialize(), []
+    for _ in range(self._ROUNDS):
+      output = process.next(state, [np.float32(value)] * self._CLIENTS)
+      state = output.state
+      means.append(output.result)
+    return value, np.array(means, np.float64)
+
+  # With 2 bits there are two levels, with 8 there are 86.
+  @parameterized.parameters((2, 2), (8, 86))
+  def test_is_unbiased_with_the_error_of_sample_and_levels(
+    self, bits, num_levels
+  ):
+    value, means = self._means(bits)
+    # Along the value.
+    along = means @ value / np.sum(value**2)
+    error = stat_checks.mean_error(np.std(along, ddof=1), self._ROUNDS)
+    self.assertTrue(stat_checks.is_near(np.mean(along), 1.0, error))
+    # Negative control: without the scaling half of it is left.
+    self.assertFalse(stat_checks.is_near(np.mean(along / 2), 1.0, 2 * error))
+    # Blocks of two: half of the coordinates come back doubled, half as 0, and
+    # what rounding adds to the former is doubled. A value between two levels at
+    # distances u and v of it has the variance u v. Of more levels than two, it
+    # is a sixth of the squared step in the mean.
+    energies = np.sum((means - value) ** 2, axis=1)
+    left_out = np.sum(value**2)
+    if num_levels == 2:
+      rounding = self._DIM * self._RANGE**2 - np.sum(value**2)
+    else:
+      rounding = self._DIM * (2 * self._RANGE / (num_levels - 1)) ** 2 / 6
+    wanted = left_out + 2 * rounding / self._CLIENTS
+    error = stat_checks.mean_error(np.std(energies, ddof=1), self._ROUNDS)
+    self.assertTrue(stat_checks.is_near(np.mean(energies), wanted, error))
+    # The negative control: the larger term is far above the tolerance. That is
+    # the levels' one with two, and the sample's one with many.
+    self.assertGreater(max(left_out, rounding), 10 * error)
+
+  def test_each_round_draws_anew(self):
+    _, means = self._means(bits=8)
+    self.assertGreater(np.sum((means[0] - means[1]) ** 2), self._DIM)
+
+
+class LimitsTest(parameterized.TestCase):
+  """TFF's limits begin at a norm of 1 and at a coordinate of 21."""
+
+  def _result(self, text, values):
+    info = _info(len(values), weighted=True, leaf_sizes=(4,))
+    process = aggregator_factories.build(text, info).factory.create(
+      tff.TensorType(np.float32, [4]), tff.TensorType(np.float32)
+    )
+    return process.next(
+      process.initialize(), list(np.float32(values)), [3.0, 1.0]
+    ).result
+
+  # The range is of updates times weights.
+  @parameterized.parameters('plain_mean:', 'fixed_range:bits=24,clip_range=50,')
+  def test_norms_are_clipped_and_large_values_are_zeroed(self, text):
+    values = np.array([[0.3, 0.0, -0.4, 0.0], [0.0, 6.0, 0.0, 8.0]])
+    # Levels are 100 / 2**23 apart; the sum is divided by 4.
+    is_near = functools.partial(np.testing.assert_allclose, atol=2e-5)
+    plain = (3 * values[0] + values[1]) / 4
+    clipped = (3 * values[0] + values[1] / 10) / 4
+    is_near(self._result(f'{text}clipping=true', values), clipped)
+    is_near(self._result(f'{text}zeroing=true', values), plain)
+    # The negative control.
+    is_near(self._result(f'{text}zeroing=false', values), plain)
+    self.assertGreater(np.abs(plain - clipped).max(), 1)
+    # An update that is zeroed keeps its weight.
+    large = np.array([values[0], [0.0, 0.0, 22.0, 0.0]])
+    is_near(self._result(f'{text}zeroing=true', large), 3 * values[0] / 4)
+    is_near(
+      self._result(f'{text}zeroing=false', large),
+      (3 * values[0] + large[1]) / 4,
+    )
+
+  def test_defaults_have_no_limits(self):
+    for text in ('plain_mean', 'fixed_range:clip_range=1'):
+      settings = aggregators.parse(text).settings
+      self.assertIs(settings['zeroing'], False)
+      self.assertIs(settings['clipping'], False)
+
+  def test_sends_only_sums(self):
+    built = aggregator_factories.build(
+      'fixed_range:clip_range=1,rotate=true,sampled_fraction=0.5,zeroing=true,'
+      'clipping=true',
+      _info(4, leaf_sizes=(2048,)),
+    )
+    tff.test.assert_not_contains_unsecure_aggregation(
+      built.factory.create(tff.TensorType(np.float32, [2048])).next
+    )
 
 
 class AdaptiveRangeTest(parameterized.TestCase):

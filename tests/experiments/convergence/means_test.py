@@ -183,6 +183,10 @@ class MeanTest(parameterized.TestCase):
       'ddp_secure_aggregator:noise_multiplier=1',
       '`noise_multiplier` of ddp_secure_aggregator must be 0 here, found 1.0',
     ),
+    (
+      'fixed_range:clip_range=1,rotate=true,sampled_fraction=0.5',
+      '`sampled_fraction` of fixed_range must be 1 here, found 0.5',
+    ),
     ('fixed_range:bits=2,clip_range=1', '`bits` of the aggregator .*fixed_r'),
   )
   def test_what_is_not_known_is_refused(self, text, message):
