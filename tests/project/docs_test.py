@@ -27,6 +27,10 @@ _SOURCES = (_PACKAGE, 'examples', 'experiments', 'tools')
 _IN_BACKTICKS = re.compile(r'(?<!`)`([^`\n]+)`(?!`)')
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*')
 _LINK = re.compile(r'\]\(([^)\s]+)\)')
+# An address that has the project's name in it. Nobody has published it yet.
+_OWN_ADDRESS = re.compile(
+  r'(?:https?://|git@|www\.)[^\s)>"\']*autotune[-_.]?secagg', re.IGNORECASE
+)
 _CELL_BORDER = re.compile(r'(?<!\\)\|')
 _TABLE_RULE = re.compile(r' *\|(:?-+:?\|)+')
 _FILE = re.compile(r'[\w.-]+(/[\w.-]+)*/[\w-]+\.(py|md|sh|ipynb|flags|png|txt)')
@@ -257,6 +261,17 @@ class DocumentsTest(absltest.TestCase):
     )
     self._fail_with({p: _broken_tables(t) for p, t in self._texts.items()})
 
+  def test_no_address_of_the_project_is_invented(self):
+    files = [*self._texts, _PROJECT / 'docs' / 'conf.py']
+    files += [
+      _PROJECT / name for name in ('pyproject.toml', 'setup.py', 'CITATION.cff')
+    ]
+    self._fail_with(
+      {p: _OWN_ADDRESS.findall(p.read_text(encoding='utf-8')) for p in files}
+    )
+    citation = (_PROJECT / 'CITATION.cff').read_text(encoding='utf-8')
+    self.assertNotRegex(citation, r'(?m)^(repository|url)')
+
   def test_commands_name_what_exists(self):
     self._fail_with(
       {p: _broken_commands(p.read_text(encoding='utf-8')) for p in self._texts}
@@ -435,6 +450,16 @@ class CheckerTest(parameterized.TestCase):
   def test_knows_a_broken_link(self, text, broken):
     document = _PROJECT / 'docs' / 'how_many_bits.md'
     self.assertEqual(_broken_links(document, text), broken)
+
+  @parameterized.named_parameters(
+    ('repository', 'Source = "https://github.com/a/tff-autotune-secagg"', True),
+    ('clone', 'git clone git@example.org:me/tff_autotune_secagg.git', True),
+    ('site', 'https://tff-autotune-secagg.example.org/index.html', True),
+    ('name', 'python -m tff_autotune_secagg.planner', False),
+    ('paper', 'https://arxiv.org/abs/1912.00131 (tff_autotune_secagg)', False),
+  )
+  def test_knows_an_address_of_the_project(self, text, found):
+    self.assertEqual(bool(_OWN_ADDRESS.search(text)), found)
 
   @parameterized.named_parameters(
     ('whole', '| a | b |\n|---|---|\n| `1 \\| 2` | 3 |\n\ntext', []),
