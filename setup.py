@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the package that pyproject.toml describes: `pip install .`.
 
-Adds what pyproject.toml cannot say: README.md with links that lead somewhere
-from a package index, too, and the license, for which setuptools would need a
+Adds what pyproject.toml cannot say: README.md without the links that lead
+nowhere from a package index, and the license, for which setuptools would need a
 newer `packaging` than TFF's stack allows. It builds in a folder of its own,
 since `build/` would keep modules that have been removed and install them again.
 """
@@ -18,15 +18,15 @@ _PROJECT = pathlib.Path(__file__).parent
 
 
 def _description() -> str:
-  """README.md, with links to files of the project made absolute."""
-  metadata = (_PROJECT / 'pyproject.toml').read_text(encoding='utf-8')
-  source = re.search(r'^Source = "(.+)"$', metadata, re.MULTILINE)[1]
+  """README.md for a package index, where its links would lead nowhere.
+
+  What links to a file of the project is its words alone, and a picture is what
+  it shows.
+  """
   text = (_PROJECT / 'README.md').read_text(encoding='utf-8')
-  relative = r'(?!https?:|#)'
-  text = re.sub(
-    rf'(!\[[^\]]*\]\(){relative}', rf'\g<1>{source}/raw/main/', text
-  )
-  return re.sub(rf'\]\({relative}', f']({source}/blob/main/', text)
+  relative = r'\((?!https?:|#)[^)]*\)'
+  text = re.sub(rf'!\[([^\]]*)\]{relative}', r'*Picture: \1.*', text)
+  return re.sub(rf'\[([^\]]*)\]{relative}', r'\1', text)
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -70,7 +70,8 @@ def rows(
     `bytes_as_floats` (32 bits for each value), `share_of_floats`, and
     `bits_without_wrapping` with `bytes_without_wrapping`: of modulus
     num_clients * (kappa - 1) + 1, where kappa is what one client alone needs
-    for that error, so that no sum can leave the range.
+    for that error, so that no sum can leave the range. Independent clients
+    need so many levels; of clients that are nearly equal fewer would do.
 
   Raises:
     TypeError, ValueError: an argument is of the wrong kind or out of range, or
@@ -249,8 +250,9 @@ def _print(values):
   print(format_table(rows(values.num_values, num_clients, targets, rounding)))
   print(
     f'Even and uneven clients: sums whose sizes are known to e^{_EVEN} and'
-    f' e^{_UNEVEN}.\nRoom for all: each client has the levels that one alone'
-    ' needs, and no sum wraps.'
+    f' e^{_UNEVEN}.\nRoom for all: no sum wraps, and each client has the levels'
+    ' that one alone needs,\nas it must for this error if clients are'
+    ' independent.'
   )
   smallest = smallest_modulus(num_clients, rounding)
   print(f'Smallest modulus that works at all: {smallest}')

@@ -288,15 +288,31 @@ def label(text: str) -> str:
   return text
 
 
-def fill_in(text: str, bits: int, largest: float) -> str:
+def fill_in(
+  text: str, bits: int, largest: float, deviation: float = 1.0
+) -> str:
   """Replaces what stands for a number in the text of an aggregator.
 
   `{bits}`, `{modulus}` (2**bits), `{max}`, and `{max/4}` for a fourth of it or
-  `{max/N}` for another part.
+  `{max/N}` for another part; `{3*rms}` or `{N*rms}` for so many deviations.
+
+  Args:
+    text: The text.
+    bits: What `{bits}` and `{modulus}` stand for.
+    largest: The largest absolute coordinate.
+    deviation: Root mean square of a coordinate after a rotation.
+
+  Returns:
+    The text with all of them replaced.
   """
   text = re.sub(
     r'\{max/([1-9][0-9]*)\}',
     lambda match: repr(float(largest) / int(match[1])),
+    text,
+  )
+  text = re.sub(
+    r'\{([1-9][0-9]*)\*rms\}',
+    lambda match: repr(int(match[1]) * float(deviation)),
     text,
   )
   return (

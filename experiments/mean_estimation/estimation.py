@@ -15,6 +15,7 @@ from experiments.common import datasets
 from experiments.mean_estimation import settings
 from experiments.training import settings as training_settings
 from experiments.training import trainer
+from tff_autotune_secagg.stages import rotate
 
 
 def record_updates(
@@ -59,6 +60,22 @@ def _flat_weights(learner, state):
   return np.concatenate([np.ravel(w) for w in weights])
 
 
+def rotated_deviation(vectors: np.ndarray) -> float:
+  """Root mean square of a coordinate of rotated vectors.
+
+  A rotation keeps norms, and pads.
+
+  Args:
+    vectors: float [rounds, clients, dim].
+
+  Returns:
+    That of all vectors together.
+  """
+  width = rotate.width(vectors.shape[-1], min_dim=1)
+  squared_norms = np.sum(np.square(vectors, dtype=np.float64), axis=-1)
+  return math.sqrt(squared_norms.mean() / width)
+
+
 def _build(text, num_clients, dim, seed):
   return aggregator_factories.build(
     text,
@@ -101,7 +118,7 @@ class Runner:
       `bytes_per_client`, `aggregator` (measurements) and `wall_seconds`.
     """
     num_clients, dim = vectors.shape[1:]
-    text = config.text(np.abs(vectors).max())
+    text = config.text(np.abs(vectors).max(), rotated_deviation(vectors))
     key = (text, num_clients, dim, config.seed)
     if key not in self._processes:
       built = _build(text, num_clients, dim, config.seed)

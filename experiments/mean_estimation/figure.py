@@ -3,14 +3,21 @@
 """The figure of mean estimation: error against bits, from result rows."""
 
 import collections
-from typing import Any, Mapping, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
 from matplotlib import pyplot as plt
 import numpy as np
 
+from experiments.common import aggregators
 from experiments.common import palette
 
 Row = Mapping[str, Any]
+
+# What a rotated fixed range adds to its family's name, and its look.
+_ROTATED = {
+  ', rotated, best known range': dict(markerfacecolor='white'),
+  ', rotated, adaptive range': dict(markerfacecolor='white', linestyle='--'),
+}
 
 
 def lattice_limit(bits, num_clients: int):
@@ -30,6 +37,69 @@ def lattice_limit(bits, num_clients: int):
     Error energy over the energy of the true sum, at most 1.
   """
   return np.minimum(1.0, num_clients / 4.0 ** np.asarray(bits))
+
+
+def curve(aggregator: str) -> str:
+  """The curve of an aggregator: its family, and what rotated range it has.
+
+  Ranges that are known beforehand are one curve, whatever they are.
+
+  Args:
+    aggregator: Text that may hold places for numbers.
+
+  Returns:
+    A name for the legend.
+  """
+  filled = aggregators.fill_in(aggregator, bits=8, largest=1.0)
+  settings = aggregators.parse(filled).settings
+  name = palette.family(aggregator)
+  if not settings.get('rotate'):
+    return name
+  known, adaptive = _ROTATED
+  return name + (adaptive if settings['clip_range'] is None else known)
+
+
+def _style(name: str) -> Dict[str, Any]:
+  for words, look in _ROTATED.items():
+    if name.endswith(words):
+      family = name.removesuffix(words)
+      return {**palette.family_style(family), **look, 'label': name}
+  return palette.family_style(name)
+
+
+def _in_order(names) -> Sequence[str]:
+  """As in other legends, what is rotated after what is not."""
+  families = palette.families(name.partition(',')[0] for name in names)
+  return sorted(
+    names, key=lambda name: (families.index(name.partition(',')[0]), name)
+  )
+
+
+def errors_by_bits(
+  rows: Sequence[Row], length: float
+) -> Dict[str, Dict[float, float]]:
+  """The error of each curve at each number of bits, the best if several are.
+
+  Args:
+    rows: Joined rows of settled rounds, of one kind of vectors.
+    length: Entries of a vector.
+
+  Returns:
+    By `curve` and by bits sent for an entry, the least over aggregators of the
+    median over rounds and repeats.
+  """
+  measured: Dict[Any, list] = {}
+  for row in rows:
+    text = row['config']['aggregator']
+    bits = 8 * row['bytes_per_client'] / length
+    measured.setdefault((text, bits), []).append(row['nmse'])
+  found: Dict[str, Dict[float, float]] = {}
+  for (text, bits), errors in measured.items():
+    # Exact sums have an error of 0, which a logarithm cannot show.
+    error = max(np.median(errors), 1e-14)
+    points = found.setdefault(curve(text), {})
+    points[bits] = min(points.get(bits, error), error)
+  return found
 
 
 def draw(rows: Sequence[Row], title: str = ''):
@@ -69,18 +139,14 @@ def draw(rows: Sequence[Row], title: str = ''):
     length = min(
       8 * r['bytes_per_client'] / r['bits_per_coordinate'] for r in mine
     )
-    points = {}
-    for row in mine:
-      name = palette.family(row['config']['aggregator'])
-      bits = 8 * row['bytes_per_client'] / length
-      points.setdefault(name, {}).setdefault(bits, []).append(row['nmse'])
+    points = errors_by_bits(mine, length)
     num_clients = mine[0]['config']['num_clients']
-    for name in palette.families(points):
+    for name in _in_order(points):
       bits = sorted(points[name])
-      # Exact sums have an error of 0, which a logarithm cannot show.
-      errors = [max(np.median(points[name][b]), 1e-14) for b in bits]
       (handles[name],) = axes.plot(
-        bits, errors, linestyle='-', **palette.family_style(name)
+        bits,
+        [points[name][b] for b in bits],
+        **{'linestyle': '-', **_style(name)},
       )
       limits += bits
     grid = np.linspace(min(limits), min(16, max(limits)), 100)

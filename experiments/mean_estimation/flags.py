@@ -58,7 +58,8 @@ flag_groups.define_numbers(
   'bits',
   [4, 8],
   'Bits per coordinate: what {bits} and {modulus} in an aggregator stand for; '
-  '{max} stands for the largest entry.',
+  '{max} stands for the largest entry, {3*rms} for three times the root mean '
+  'square of a coordinate after a rotation.',
   at_least=1,
 )
 

@@ -57,8 +57,9 @@ class Config:
 
   Attributes:
     aggregator: Text that `aggregators.parse` reads once `aggregators.fill_in`
-      has replaced the bits of this run and the largest absolute entry of all
-      its vectors, which a fixed range is allowed to know here.
+      has replaced the bits of this run, the largest absolute entry of all
+      its vectors, and the root mean square of their coordinates after a
+      rotation. A fixed range is allowed to know these here.
     bits: What `{bits}` and `{modulus}` stand for; 0 if there are none.
     vectors: One of `KINDS`.
     num_clients: Clients in each round.
@@ -84,9 +85,9 @@ class Config:
       )
     aggregators.parse(self.text(1.0))
 
-  def text(self, largest: float) -> str:
-    """The aggregator with everything replaced."""
-    return aggregators.fill_in(self.aggregator, self.bits, largest)
+  def text(self, largest: float, deviation: float = 1.0) -> str:
+    """The aggregator with everything replaced, as by `fill_in`."""
+    return aggregators.fill_in(self.aggregator, self.bits, largest, deviation)
 
 
 def synthetic_vectors(config: Config) -> np.ndarray:

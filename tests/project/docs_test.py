@@ -27,6 +27,12 @@ _SOURCES = (_PACKAGE, 'examples', 'experiments', 'tools')
 _IN_BACKTICKS = re.compile(r'(?<!`)`([^`\n]+)`(?!`)')
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*')
 _LINK = re.compile(r'\]\(([^)\s]+)\)')
+# An address that has the project's name in it. Nobody has published it yet.
+_OWN_ADDRESS = re.compile(
+  r'(?:https?://|git@|www\.)[^\s)>"\']*autotune[-_.]?secagg', re.IGNORECASE
+)
+_CELL_BORDER = re.compile(r'(?<!\\)\|')
+_TABLE_RULE = re.compile(r' *\|(:?-+:?\|)+')
 _FILE = re.compile(r'[\w.-]+(/[\w.-]+)*/[\w-]+\.(py|md|sh|ipynb|flags|png|txt)')
 
 # Names of others' that the texts mention; none of them is ours to rename.
@@ -182,6 +188,23 @@ def _broken_commands(text: str) -> list[str]:
   return broken
 
 
+def _broken_tables(text: str) -> list[str]:
+  """Heads of tables without a rule below, and rows with other cells than it."""
+  broken = []
+  # A single line may begin with a norm, |x|; a table has two lines at least.
+  for table in re.findall(r'(?:^ *\|.*\n){2,}', text + '\n', re.MULTILINE):
+    head, rule, *rows = table.splitlines()
+    if not _TABLE_RULE.fullmatch(rule):
+      broken.append(head)
+    borders = len(_CELL_BORDER.findall(rule))
+    broken += [
+      line
+      for line in (head, *rows)
+      if len(_CELL_BORDER.findall(line)) != borders
+    ]
+  return broken
+
+
 class DocumentsTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
@@ -231,6 +254,23 @@ class DocumentsTest(absltest.TestCase):
         for path in self._texts
       }
     )
+
+  def test_rows_of_a_table_have_as_many_cells_as_its_head(self):
+    self.assertGreater(
+      sum(bool(re.search(r'^ *\|-', t, re.M)) for t in self._texts.values()), 10
+    )
+    self._fail_with({p: _broken_tables(t) for p, t in self._texts.items()})
+
+  def test_no_address_of_the_project_is_invented(self):
+    files = [*self._texts, _PROJECT / 'docs' / 'conf.py']
+    files += [
+      _PROJECT / name for name in ('pyproject.toml', 'setup.py', 'CITATION.cff')
+    ]
+    self._fail_with(
+      {p: _OWN_ADDRESS.findall(p.read_text(encoding='utf-8')) for p in files}
+    )
+    citation = (_PROJECT / 'CITATION.cff').read_text(encoding='utf-8')
+    self.assertNotRegex(citation, r'(?m)^(repository|url)')
 
   def test_commands_name_what_exists(self):
     self._fail_with(
@@ -410,6 +450,31 @@ class CheckerTest(parameterized.TestCase):
   def test_knows_a_broken_link(self, text, broken):
     document = _PROJECT / 'docs' / 'how_many_bits.md'
     self.assertEqual(_broken_links(document, text), broken)
+
+  @parameterized.named_parameters(
+    ('repository', 'Source = "https://github.com/a/tff-autotune-secagg"', True),
+    ('clone', 'git clone git@example.org:me/tff_autotune_secagg.git', True),
+    ('site', 'https://tff-autotune-secagg.example.org/index.html', True),
+    ('name', 'python -m tff_autotune_secagg.planner', False),
+    ('paper', 'https://arxiv.org/abs/1912.00131 (tff_autotune_secagg)', False),
+  )
+  def test_knows_an_address_of_the_project(self, text, found):
+    self.assertEqual(bool(_OWN_ADDRESS.search(text)), found)
+
+  @parameterized.named_parameters(
+    ('whole', '| a | b |\n|---|---|\n| `1 \\| 2` | 3 |\n\ntext', []),
+    ('indented', '- a\n\n  | a | b |\n  |:-|-:|\n  | 1 | |', []),
+    ('norm', 'the length\n|x| of a vector', []),
+    (
+      'row_of_another_table',
+      '| a | b |\n|---|---|\n| 1 | 2 | 3 |\n| 1 | 2 |\n| 1 |\n',
+      ['| 1 | 2 | 3 |', '| 1 |'],
+    ),
+    ('long_head', '| a | b | c |\n|---|---|\n', ['| a | b | c |']),
+    ('no_rule', '| a | b |\n| 1 | 2 |\n', ['| a | b |']),
+  )
+  def test_knows_a_broken_table(self, text, broken):
+    self.assertEqual(_broken_tables(text), broken)
 
 
 if __name__ == '__main__':

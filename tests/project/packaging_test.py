@@ -157,21 +157,35 @@ class PackagingTest(absltest.TestCase):
     # Without pkg_resources, which setuptools 82 has not, TensorBoard ends.
     self.assertIn('setuptools<82', required)
 
-  def test_description_is_the_readme_with_links_that_lead_out(self):
-    urls = dict(
-      url.split(', ') for url in self._metadata.get_all('Project-URL')
-    )
-    for name in ('Documentation', 'Changelog', 'Issues'):
-      self.assertStartsWith(urls[name], urls['Source'] + '/')
+  def test_description_is_the_readme_without_links_into_the_project(self):
     description = self._metadata.get_payload(decode=True).decode('utf-8')
-    for target in re.findall(r'\]\((?!#)([^)]*)\)', description):
+    targets = re.findall(r'\]\((?!#)([^)]*)\)', description)
+    self.assertNotEmpty(targets)
+    for target in targets:
       self.assertStartsWith(target, 'https://')
-    # Without the address it is the README again, of which another test follows
-    # the links.
-    address = re.escape(urls['Source']) + '/(?:blob|raw)/main/'
+    self.assertNotIn('![', description)
+    # Nothing else is changed: the words are those of the README.
+    readme = (_PROJECT / 'README.md').read_text(encoding='utf-8')
+    words = re.sub(r'\]\([^)]*\)|[\[\]!*]|Picture: ', '', readme).split()
+    shown = re.sub(r'\]\([^)]*\)|[\[\]!*]|Picture: ', '', description).split()
     self.assertEqual(
-      re.sub(rf'\]\({address}', '](', description),
-      (_PROJECT / 'README.md').read_text(encoding='utf-8'),
+      [word.rstrip('.') for word in shown], [word.rstrip('.') for word in words]
+    )
+
+  def test_the_version_is_stated_once_and_its_changes_are_told(self):
+    version = re.escape(_version.__version__)
+    # CHANGELOG.md tells of each version; all else asks for it.
+    for name in [*_BUILT_FROM, 'CITATION.cff', 'Makefile', 'docs/conf.py']:
+      text = (_PROJECT / name).read_text(encoding='utf-8')
+      self.assertNotRegex(text, rf'(?<![\d.]){version}(?![\d.])', name)
+    changes = (_PROJECT / 'CHANGELOG.md').read_text(encoding='utf-8')
+    self.assertRegex(changes, rf'(?m)^## {version} - \d{{4}}-\d{{2}}-\d{{2}}$')
+
+  def test_metadata_leads_to_the_paper_and_to_no_repository(self):
+    # There is no address of the project yet.
+    self.assertEqual(
+      self._metadata.get_all('Project-URL'),
+      ['Paper, https://arxiv.org/abs/1912.00131'],
     )
 
   def test_wheel_installs_the_planner_as_a_command(self):

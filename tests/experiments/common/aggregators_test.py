@@ -270,6 +270,12 @@ class FillInTest(absltest.TestCase):
     )
     self.assertEqual(text, 'a:3,8,0.5,0.05,{max/0}')
 
+  def test_replaces_deviations_and_no_other_multiples(self):
+    text = aggregators.fill_in(
+      'a:{3*rms},{12*rms},{0*rms},{rms}', 3, 1.0, deviation=np.float32(0.5)
+    )
+    self.assertEqual(text, 'a:1.5,6.0,{0*rms},{rms}')
+
 
 def _levels(bits, num_clients):
   """As many as fit, less one where that puts a level at 0."""
