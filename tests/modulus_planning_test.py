@@ -1,6 +1,7 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import functools
 import math
 
 from absl.testing import absltest
@@ -53,6 +54,17 @@ class PlanTest(parameterized.TestCase):
       ]
       self.assertEqual(moduli, sorted(set(moduli)))
 
+  def test_a_prediction_saves_bits_but_sums_must_be_read(self):
+    plan = functools.partial(modulus_planning.plan_modulus, 100)
+    self.assertEqual(plan(1e-3, prediction_gain=1.0), plan(1e-3))
+    self.assertEqual(4 * plan(1e-3, prediction_gain=1 / 16), plan(1e-3))
+    # A round that reads nothing has an error of `prediction_gain`, and leaves
+    # nothing to predict by.
+    least = plan(0.999)
+    for target in (0.3, 0.1, 0.01):
+      self.assertEqual(plan(target, prediction_gain=1e-3), least)
+    self.assertGreater(plan(0.1), least)  # The negative control.
+
   def test_never_plans_what_a_fixed_alpha_diverges_at(self):
     modulus = modulus_planning.plan_modulus(100, 0.49, wrap_probability=1e-4)
     self.assertGreater(modulus - 1, 2 * 3.89 * math.sqrt(100 / 6))
@@ -83,6 +95,11 @@ class PlanTest(parameterized.TestCase):
       dict(num_clients=1, modulus=4, size_uncertainty=math.nan),
       ValueError,
       '`size_uncertainty`',
+    ),
+    (
+      dict(num_clients=1, modulus=4, prediction_gain=1.1),
+      ValueError,
+      '`prediction_gain` must be a finite number above 0 and at most 1',
     ),
     (
       dict(num_clients=1, modulus=4, wrap_probability=1.0),

@@ -58,6 +58,18 @@ class RowsTest(parameterized.TestCase):
         modulus_problems.MAX_PREDICTED_NMSE,
       )
 
+  def test_a_prediction_is_worth_half_a_bit_per_halving(self):
+    for target in (0.01, 1e-3):
+      plain, predicted = (
+        planner.rows(5000, 100, [target], prediction_gain=gain)[0]
+        for gain in (1.0, 1 / 16)
+      )
+      self.assertEqual(plain['bits'] - predicted['bits'], 2)
+      self.assertLessEqual(predicted['predicted_nmse'], target)
+      # What a range needs does not change, nor do clients.
+      name = 'bits_without_wrapping'
+      self.assertEqual(plain[name], predicted[name])
+
   def test_uneven_clients_cost_more_than_even_ones(self):
     for row in planner.rows(5000, 10, [0.1, 0.001]):
       self.assertLess(row['nmse_of_even_clients'], row['predicted_nmse'])
@@ -155,6 +167,10 @@ class BinaryTest(absltest.TestCase):
       ),
       ('--targets=nan', '`targets` must be a finite number above 0'),
       ('--modulus=1', '`modulus` must be an int of at least 2 and at most'),
+      (
+        '--prediction_gain=0',
+        '`prediction_gain` must be a finite number above 0 and at most 1',
+      ),
     ):
       with self.subTest(given):
         output = binary_runner.run_as_main(_PLANNER, given)
@@ -176,6 +192,7 @@ class BinaryTest(absltest.TestCase):
       ('--modulus=16', '`--modulus=16`'),
       ('--targets=0.1,0.2', "`--targets=['0.1', '0.2']`"),
       ('--dither', '`--dither=True`'),
+      ('--prediction_gain=0.5', '`--prediction_gain=0.5`'),
     ):
       with self.subTest(given):
         output = binary_runner.run_as_main(_PLANNER, *private, given)

@@ -123,6 +123,7 @@ def predicted_nmse(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.UNBIASED,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
+  prediction_gain: float = 1.0,
 ) -> float:
   """Predicts the error of a round once the tuner knows the updates' size.
 
@@ -137,6 +138,9 @@ def predicted_nmse(
     decoding: `Decoding` of the server.
     size_uncertainty: as in `optimal_wrap_probability`; the error is the mean
       over the sizes that the next sum may have.
+    prediction_gain: with `predict_sum`, the squared size of what a prediction
+      leaves of a sum over that of the sum, above 0 and at most 1, as rounds
+      measure it. The error falls by it. 1 for a server that does not predict.
 
   Returns:
     Squared norm of the error over that of the true sum.
@@ -147,7 +151,13 @@ def predicted_nmse(
   found = _planned(
     num_clients, modulus, wrap_probability, rounding, decoding, size_uncertainty
   )
-  return float(found.error)
+  return _check_gain(prediction_gain) * float(found.error)
+
+
+def _check_gain(prediction_gain) -> float:
+  return _checks.check_float(
+    'prediction_gain', prediction_gain, above=0, at_most=1
+  )
 
 
 def plan_modulus(
@@ -158,11 +168,13 @@ def plan_modulus(
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
   decoding: modes.Decoding = modes.Decoding.UNBIASED,
   size_uncertainty: float = operating_point.DEFAULT_SIZE_UNCERTAINTY,
+  prediction_gain: float = 1.0,
 ) -> int:
   """Returns the smallest power of two whose predicted error meets a target.
 
   It never returns a modulus that a tuner would flag as too small, because the
-  paper's rule has no fixed point there, or dither has too many clients.
+  paper's rule has no fixed point there, or dither has too many clients, nor one
+  that reads too little of the sums that predictions are made of.
 
   A rule of thumb for the result: half a bit for every doubling of the clients
   and for every halving of the error.
@@ -174,6 +186,7 @@ def plan_modulus(
     rounding: as in `predicted_nmse`.
     decoding: as in `predicted_nmse`.
     size_uncertainty: as in `predicted_nmse`.
+    prediction_gain: as in `predicted_nmse`; `-log2(prediction_gain) / 2` bits.
 
   Returns:
     A power of two, 4 to 2**30: `log2` of it is the bits per coordinate.
@@ -185,6 +198,7 @@ def plan_modulus(
   target_nmse = _checks.check_float(
     'target_nmse', target_nmse, above=0, below=1
   )
+  gain = _check_gain(prediction_gain)
   for bits in range(2, _checks.MAX_BITS + 1):
     found = _planned(
       num_clients,
@@ -194,9 +208,9 @@ def plan_modulus(
       decoding,
       size_uncertainty,
     )
-    if found.error <= target_nmse and not found.is_too_small:
+    if gain * found.error <= target_nmse and not found.is_too_small:
       return 2**bits
-  error = float(found.error)
+  error = gain * float(found.error)
   raise ValueError(
     f'`target_nmse` {target_nmse:g} is out of reach for {num_clients} clients:'
     f' {_checks.MAX_BITS} bits give {error:.2g}. Raise `target_nmse`'

@@ -20,6 +20,7 @@ flags of the other.
 """
 
 from collections.abc import Sequence
+import math
 import os
 import sys
 from typing import Any, Dict, List
@@ -38,7 +39,7 @@ Row = Dict[str, Any]
 _EVEN, _UNEVEN = 0.04, 0.4
 
 # Flags that only one of the two plans reads.
-_OF_PUBLIC_ROUNDS = ('targets', 'dither', 'modulus')
+_OF_PUBLIC_ROUNDS = ('targets', 'dither', 'modulus', 'prediction_gain')
 _OF_PRIVATE_ROUNDS = (
   'min_clients',
   'num_rounds',
@@ -53,6 +54,7 @@ def rows(
   num_clients: int,
   target_nmses: Sequence[float],
   rounding: modes.Rounding = modes.Rounding.STOCHASTIC,
+  prediction_gain: float = 1.0,
 ) -> List[Row]:
   """Returns what each target error costs.
 
@@ -61,6 +63,7 @@ def rows(
     num_clients: clients summed in a round, 1 to 10**15.
     target_nmses: errors over the energy of the sum, in (0, 1).
     rounding: the clients' `Rounding`.
+    prediction_gain: as in `predicted_nmse`; 1 without `predict_sum`.
 
   Returns:
     For each target: `target_nmse`, `modulus`, `bits`, `predicted_nmse`,
@@ -88,7 +91,10 @@ def rows(
   for target in target_nmses:
     target = _checks.check_float('target_nmse', target, above=0, below=1)
     modulus = modulus_planning.plan_modulus(
-      num_clients, target, rounding=rounding
+      num_clients,
+      target,
+      rounding=rounding,
+      prediction_gain=prediction_gain,
     )
     options = dict(num_clients=num_clients, modulus=modulus, rounding=rounding)
     alone = modulus_planning.plan_modulus(1, target, rounding=rounding)
@@ -97,7 +103,9 @@ def rows(
       quantization.sum_modulus(alone, num_clients)
     )
     predicted, even, uneven = (
-      modulus_planning.predicted_nmse(**uncertainty, **options)
+      modulus_planning.predicted_nmse(
+        prediction_gain=prediction_gain, **uncertainty, **options
+      )
       for uncertainty in (
         {},
         dict(size_uncertainty=_EVEN),
@@ -168,6 +176,12 @@ def define_flags() -> None:
   )
   flags.DEFINE_bool('dither', False, 'Subtractive dither for the rounding.')
   flags.DEFINE_integer('modulus', None, 'A modulus to judge.')
+  flags.DEFINE_float(
+    'prediction_gain',
+    1.0,
+    'With `predict_sum`: squared size of what a prediction leaves of a sum over'
+    ' that of the sum, as measured in rounds; docs/prediction.md has some.',
+  )
   flags.DEFINE_list(
     'noise_multiplier',
     None,
@@ -246,8 +260,17 @@ def _print(values):
   ]
   if values.modulus is not None:
     _checks.check_modulus(values.modulus)
+  gain = _checks.check_float(
+    'prediction_gain', values.prediction_gain, above=0, at_most=1
+  )
   print(f'{values.num_values:,d} values, {num_clients:,d} clients')
-  print(format_table(rows(values.num_values, num_clients, targets, rounding)))
+  found = rows(values.num_values, num_clients, targets, rounding, gain)
+  print(format_table(found))
+  if gain < 1:
+    print(
+      f'With `predict_sum`: the server reads {gain:g} of the squared sum, which'
+      f' is worth {-math.log2(gain) / 2:.2f} bits. First rounds have all of it.'
+    )
   print(
     f'Even and uneven clients: sums whose sizes are known to e^{_EVEN} and'
     f' e^{_UNEVEN}.\nRoom for all: no sum wraps, and each client has the levels'
@@ -264,7 +287,7 @@ def _print(values):
   import tff_autotune_secagg as autotune  # Slow: it loads TFF.
 
   autotune.AutotunedSecureSumFactory(**options)  # Refuses it if too small.
-  error = autotune.predicted_nmse(**options)
+  error = autotune.predicted_nmse(prediction_gain=gain, **options)
   print(f'Modulus {values.modulus}: predicted NMSE {error:.2g}')
 
 

@@ -14,12 +14,13 @@ from experiments.benchmark import summary
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.numerics import round_codec
 from tff_autotune_secagg.numerics.download import low_bit_leaves
+from tff_autotune_secagg.numerics.prediction import past_sums
 from tff_autotune_secagg.numerics.rotation import hadamard
 from tff_autotune_secagg.numerics.rotation import randomized_hadamard
 from tff_autotune_secagg.numerics.rounding import quantization
 from tff_autotune_secagg.numerics.tuning import wrapped_normal_tuner
 
-OURS = 'tff_autotune_secagg'
+OURS = summary.OURS
 
 _SEED = (20_260_101, 7)
 _DOWNLOAD_BITS = (8, 4)
@@ -128,6 +129,8 @@ def _decoders(dim: int, modulus: int):
   power = 1 << (dim - 1).bit_length()
   seed = tf.constant(_SEED, tf.int64)
   codec, state, _ = _codec(dim, modulus)
+  past = past_sums.initial_state(dim)
+  past['total'] += tf.random.stateless_normal([dim], _SEED)
   counts = collections.OrderedDict(
     contributing=tf.constant(10), rejected=tf.constant(0)
   )
@@ -144,6 +147,18 @@ def _decoders(dim: int, modulus: int):
       measured,
     )
 
+  def predicted(x):
+    expected = past_sums.predict(past, counts['contributing'])
+    expected = randomized_hadamard.rotate(expected, seed)
+    (decoded,), next_state, measured = codec.decode(
+      [x], counts, state, seed, [expected]
+    )
+    decoded = randomized_hadamard.inverse_rotate(decoded, seed, dim)
+    next_past = past_sums.update(
+      past, decoded, counts['contributing'], tf.constant(True)
+    )
+    return decoded, next_state, measured, next_past
+
   def theirs(x):
     module = _private('tensorflow_federated.python.aggregators.rotation')
     x = _tff_transform(tf.cast(x, tf.float32) * 0.05)
@@ -152,6 +167,7 @@ def _decoders(dim: int, modulus: int):
   return {
     summary.COPY: (_copy, residues[:dim]),
     OURS: (ours, residues),
+    summary.PREDICTED_DECODING: (predicted, residues),
     'TFF Hadamard + discretization': (theirs, tf.zeros([power], tf.int32)),
   }
 
@@ -215,6 +231,17 @@ def _as_call(function, value) -> Callable[[], Any]:
   return lambda: graph(value)
 
 
+def _our_mean(modulus: int, *, limits: bool = True, predict_sum: bool = False):
+  """Returns this package's mean, with zeroing and clipping or without both."""
+  return autotune.autotuned_secure_aggregator(
+    modulus=modulus,
+    zeroing=limits,
+    clipping=limits,
+    weighted=False,
+    predict_sum=predict_sum,
+  )
+
+
 def _aggregators(num_clients: int, modulus: int):
   """Cases of group `round`: unweighted factories for float32 vectors."""
   discretization = _private(
@@ -226,10 +253,13 @@ def _aggregators(num_clients: int, modulus: int):
   )
   return {
     summary.PLAIN_SUM: plain,
-    OURS + ' sum': autotune.AutotunedSecureSumFactory(modulus=modulus),
-    OURS + ' mean': autotune.autotuned_secure_aggregator(
-      modulus=modulus, weighted=False
+    summary.OUR_SUM: autotune.AutotunedSecureSumFactory(modulus=modulus),
+    summary.OUR_PREDICTED_SUM: autotune.AutotunedSecureSumFactory(
+      modulus=modulus, predict_sum=True
     ),
+    summary.OUR_BARE_MEAN: _our_mean(modulus, limits=False),
+    summary.OUR_MEAN: _our_mean(modulus),
+    summary.OUR_PREDICTED_MEAN: _our_mean(modulus, predict_sum=True),
     'TFF Hadamard': tff.aggregators.HadamardTransformFactory(plain),
     'TFF Fourier': tff.aggregators.DiscreteFourierTransformFactory(plain),
     'TFF Hadamard + discretization': (
@@ -238,7 +268,10 @@ def _aggregators(num_clients: int, modulus: int):
     'TFF Fourier + discretization': (
       tff.aggregators.DiscreteFourierTransformFactory(rounded)
     ),
-    'TFF secure_aggregator': tff.learning.secure_aggregator(weighted=False),
+    summary.THEIR_BARE_MEAN: tff.learning.secure_aggregator(
+      zeroing=False, clipping=False, weighted=False
+    ),
+    summary.THEIR_MEAN: tff.learning.secure_aggregator(weighted=False),
     'TFF compression_aggregator': tff.learning.compression_aggregator(
       weighted=False
     ),

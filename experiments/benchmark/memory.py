@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peak memory and the error of a few rounds of one sum."""
 
+import asyncio
 import dataclasses
 import os
+import tempfile
 import time
 from typing import Any, Dict, Optional
 
@@ -11,7 +13,12 @@ import numpy as np
 
 _LARGEST_NMSE = 1.1  # The first round knows nothing and may lose its sum.
 
-AGGREGATORS = ('autotuned', 'sum', 'secure_aggregator')
+AGGREGATORS = (
+  'autotuned',
+  'autotuned_predicted',
+  'sum',
+  'secure_aggregator',
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +59,31 @@ def build(config: Config):
     return tff.learning.secure_aggregator(
       zeroing=False, clipping=False, weighted=False
     )
-  return autotune.AutotunedSecureSumFactory(modulus=config.modulus, seed=1)
+  return autotune.AutotunedSecureSumFactory(
+    modulus=config.modulus,
+    predict_sum=config.aggregator == 'autotuned_predicted',
+    seed=1,
+  )
+
+
+def state_bytes(state) -> int:
+  """Bytes of the numbers in a server's state."""
+  import tree  # Not above, as the others.
+
+  return sum(np.asarray(leaf).nbytes for leaf in tree.flatten(state))
+
+
+def checkpoint_bytes(state, folder: str) -> int:
+  """Bytes of the files that TFF writes of a state into an empty folder."""
+  import tensorflow_federated as tff  # Not above: slow.
+
+  manager = tff.program.FileProgramStateManager(folder)
+  asyncio.run(manager.save(state, 1))
+  return sum(
+    os.path.getsize(os.path.join(where, name))
+    for where, _, names in os.walk(folder)
+    for name in names
+  )
 
 
 def _peak_mib(pid: int) -> float:
@@ -72,7 +103,8 @@ def measure(config: Config) -> Dict[str, Any]:
     config: What is measured.
 
   Returns:
-    `seconds` and `nmse` of each round, and in MiB `data_mib` (the clients'
+    `seconds` and `nmse` of each round, `state_bytes` and `checkpoint_bytes` of
+    the server's state after the last, and in MiB `data_mib` (the clients'
     vectors), `python_before_rounds_mib`, `python_peak_mib`, `worker_peak_mib`.
 
   Raises:
@@ -113,11 +145,18 @@ def measure(config: Config) -> Dict[str, Any]:
       f'Errors must be at most {_LARGEST_NMSE}, found {errors}.'
     )
   (worker_pid,) = autotune.simulation.worker_pids()
+  peaks = dict(
+    python_peak_mib=round(_peak_mib(os.getpid())),
+    worker_peak_mib=round(_peak_mib(worker_pid)),
+  )
+  with tempfile.TemporaryDirectory() as folder:
+    saved = checkpoint_bytes(state, folder)
   return dict(
     seconds=seconds,
     nmse=errors,
+    state_bytes=state_bytes(state),
+    checkpoint_bytes=saved,
     data_mib=round(config.num_clients * config.dim * 4 / 2**20),
     python_before_rounds_mib=round(before_mib),
-    python_peak_mib=round(_peak_mib(os.getpid())),
-    worker_peak_mib=round(_peak_mib(worker_pid)),
+    **peaks,
   )

@@ -51,8 +51,10 @@ def _run(config, file):
     simulation.set_local_context()
   settings = dataclasses.asdict(config)
   run = results_file.run_name(dict(settings, aggregator='benchmark'))
-  rows = file.store(run, settings, timing.run(config), kind='time')
-  print(summary.format_table(list(rows)))
+  rows = list(file.store(run, settings, timing.run(config), kind='time'))
+  print(summary.format_table(rows))
+  print()
+  print(summary.format_pairs(rows))
 
 
 if __name__ == '__main__':

@@ -16,6 +16,26 @@ COPY = 'copy'
 PLAIN_SUM = 'TFF sum'
 PLAIN_BROADCAST = 'TFF broadcast'
 
+# Cases that `PAIRS` compares. Limits are TFF's zeroing and clipping.
+OURS = 'tff_autotune_secagg'
+PREDICTED_DECODING = OURS + ' predicted'
+OUR_SUM = OURS + ' sum'
+OUR_PREDICTED_SUM = OURS + ' sum predicted'
+OUR_BARE_MEAN = OURS + ' mean without limits'
+OUR_MEAN = OURS + ' mean with limits'
+OUR_PREDICTED_MEAN = OURS + ' mean with limits predicted'
+THEIR_BARE_MEAN = 'TFF secure_aggregator without limits'
+THEIR_MEAN = 'TFF secure_aggregator with limits'
+
+# The first over the second, in the same repeat.
+PAIRS = (
+  (PREDICTED_DECODING, OURS),
+  (OUR_PREDICTED_SUM, OUR_SUM),
+  (OUR_PREDICTED_MEAN, OUR_MEAN),
+  (THEIR_BARE_MEAN, OUR_BARE_MEAN),
+  (THEIR_MEAN, OUR_MEAN),
+)
+
 
 def summarize(rows: Sequence[Row]) -> List[Row]:
   """Medians and quartiles of times, and of ratios within each repeat.
@@ -61,6 +81,61 @@ def summarize(rows: Sequence[Row]) -> List[Row]:
         )
       )
   return summary
+
+
+def pairs(rows: Sequence[Row]) -> List[Row]:
+  """Ratios of two cases within each repeat, for each of `PAIRS`.
+
+  Args:
+    rows: from `timing.run`.
+
+  Returns:
+    One row per group, size and pair that was timed, in the order of `rows`:
+    `group`, `dim`, `num_clients`, `case`, `reference`, and of the ratios their
+    `median`, `least` and `largest`.
+  """
+  times: Dict[Tuple, Dict[str, Dict[int, float]]] = {}
+  for row in rows:
+    size = (row['group'], row['dim'], row['num_clients'])
+    cases = times.setdefault(size, {})
+    cases.setdefault(row['case'], {})[row['repeat']] = row['seconds']
+  found = []
+  for (group, dim, num_clients), cases in times.items():
+    for case, reference in PAIRS:
+      base = cases.get(reference, {})
+      ratios = [
+        t / base[r] for r, t in cases.get(case, {}).items() if r in base
+      ]
+      if ratios:
+        found.append(
+          dict(
+            group=group,
+            dim=dim,
+            num_clients=num_clients,
+            case=case,
+            reference=reference,
+            median=float(np.median(ratios)),
+            least=min(ratios),
+            largest=max(ratios),
+          )
+        )
+  return found
+
+
+def format_pairs(rows: Sequence[Row]) -> str:
+  """The pairs as a Markdown table: medians, least and largest in brackets."""
+  lines = [
+    (
+      row['group'],
+      f'{row["dim"]:,}',
+      row['num_clients'] or '',
+      row['case'],
+      row['reference'],
+      f'{row["median"]:.2f} [{row["least"]:.2f}, {row["largest"]:.2f}]',
+    )
+    for row in pairs(rows)
+  ]
+  return tables.markdown(('group', 'd', 'n', 'case', 'over', 'times'), lines)
 
 
 def _quartiles(values: Sequence[float]) -> Tuple[float, float, float]:

@@ -93,12 +93,19 @@ class SumSimulation:
         them. Their offsets are as independent as those of the coordinates of
         one client, and the round is several times faster.
       predict_sum: whether the server predicts each sum from those before, as
-        `AutotunedSecureSumFactory` does.
+        `AutotunedSecureSumFactory` does. Needs rotations.
 
     Raises:
       ValueError: `is_batched` with dither, whose offsets each client draws by
-        itself, or where the coordinates do not fill whole stripes.
+        itself, or where the coordinates do not fill whole stripes;
+        `predict_sum` without rotations.
     """
+    if predict_sum and not num_rotations:
+      # A coordinate that wraps once is then predicted a period off, and the
+      # same coordinate is wrong in all later rounds.
+      raise ValueError(
+        '`num_rotations` must be at least 1 with `predict_sum`, found 0.'
+      )
     self.tuner = tuner or wrapped_normal_tuner.WrappedNormalTuner(
       modulus=modulus,
       wrap_probability=wrap_probability,

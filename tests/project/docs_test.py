@@ -290,7 +290,7 @@ class HowManyBitsTest(parameterized.TestCase):
     """Columns and rows, by their first cells, of the table headed `first`."""
     text = (_PROJECT / 'docs' / 'how_many_bits.md').read_text(encoding='utf-8')
     (table,) = re.findall(
-      rf'^\| {re.escape(first)} .*\n(?:\|.*\n)+', text, re.MULTILINE
+      rf'^ *\| {re.escape(first)} .*\n(?: *\|.*\n)+', text, re.MULTILINE
     )
     (_, *columns), _, *rows = [
       [cell.strip() for cell in line.split('|')[1:-1]]
@@ -335,6 +335,14 @@ class HowManyBitsTest(parameterized.TestCase):
       )
 
     self._compare('bits, 10 clients', expected)
+
+  def test_errors_by_prediction_gain(self):
+    def expected(bits, gain):
+      return autotune.predicted_nmse(
+        num_clients=100, modulus=2 ** int(bits), prediction_gain=float(gain)
+      )
+
+    self._compare('bits, 100 clients', expected)
 
   def test_planned_bits(self):
     def expected(target, num_clients):

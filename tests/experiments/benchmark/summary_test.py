@@ -37,6 +37,29 @@ class SummaryTest(absltest.TestCase):
     self.assertAlmostEqual(new['milliseconds'][1], 300.0)
     self.assertAlmostEqual(new['processor_milliseconds'][1], 150.0)
 
+  def test_pairs_are_compared_within_each_repeat(self):
+    # The machine is half as fast in the last repeat.
+    rows = [
+      _row(case, repeat, seconds * (2 if repeat == 2 else 1))
+      for repeat in range(3)
+      for case, seconds in (
+        (summary.OUR_SUM, 0.2),
+        (summary.OUR_PREDICTED_SUM, 0.25 + 0.05 * (repeat == 1)),
+        (summary.THEIR_MEAN, 1.0),
+      )
+    ]
+    (found,) = summary.pairs(rows)
+    self.assertEqual(
+      (found['case'], found['reference']),
+      (summary.OUR_PREDICTED_SUM, summary.OUR_SUM),
+    )
+    for name, wanted in (('least', 1.25), ('median', 1.25), ('largest', 1.5)):
+      self.assertAlmostEqual(found[name], wanted)
+    table = summary.format_pairs(rows)
+    self.assertEndsWith(table.strip(), '1.25 [1.25, 1.50] |')
+    # Other cases are in no pair.
+    self.assertEmpty(summary.pairs(self._rows))
+
   def test_table_has_a_line_for_each_case(self):
     table = summary.format_table(self._rows)
     cells = [cell.strip() for cell in table.splitlines()[-1].split('|')[1:-1]]
