@@ -10,7 +10,17 @@ import collections
 import json
 import os
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterable,
+  List,
+  Mapping,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 import matplotlib
 import numpy as np
@@ -122,7 +132,18 @@ def repeats_note(rows: Sequence[Row]) -> str:
   return f'{most} repeats, band: 95 % t-interval of the mean'
 
 
-def plot_series(axes, rows, value, label_fn=aggregators.label) -> None:
+def either(counts: Iterable[int]) -> str:
+  """Names the numbers of repeats that curves of one figure have."""
+  return ' or '.join(map(str, sorted(counts)))
+
+
+def plot_series(
+  axes,
+  rows,
+  value,
+  label_fn=aggregators.label,
+  x_per_round: Optional[Mapping[str, float]] = None,
+) -> None:
   """Draws one curve for each arm, with its band if there are few.
 
   Args:
@@ -130,6 +151,8 @@ def plot_series(axes, rows, value, label_fn=aggregators.label) -> None:
     rows: Joined round rows.
     value: As for `series`.
     label_fn: Turns an arm into a legend entry.
+    x_per_round: For each arm how far a round goes along the axis; None for an
+      axis of rounds.
   """
   # Styles follow the arms of all rows, so that panels agree.
   looks = palette.curves(arms.of(r['config']) for r in rows)
@@ -137,13 +160,15 @@ def plot_series(axes, rows, value, label_fn=aggregators.label) -> None:
   for arm, curve in series(rows, value, is_log).items():
     rounds, means, ends, count = curve
     look = looks[arm]
+    if x_per_round is not None:
+      rounds = rounds * x_per_round[arm]
     axes.plot(rounds, means, label=label_fn(arm), **look)
     if count > 1 and len(looks) <= _MOST_BANDS:
       axes.fill_between(
         rounds, *ends, color=look['color'], alpha=0.2, linewidth=0
       )
   axes.xaxis.set_major_locator(
-    ticker.MaxNLocator(steps=(1, 2, 5, 10), integer=True)
+    ticker.MaxNLocator(steps=(1, 2, 5, 10), integer=x_per_round is None)
   )
 
 

@@ -1,15 +1,14 @@
 # Copyright 2026 The tff_autotune_secagg Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of training: accuracy, bin size and bytes, from result rows."""
+"""The figures of training: accuracy and bin size, from result rows."""
 
-from typing import Any, Iterable, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from matplotlib import pyplot as plt
 from matplotlib import ticker
 import numpy as np
 
 from experiments.common import aggregators
-from experiments.common import arms
 from experiments.common import palette
 from experiments.common import plot_style
 from experiments.common import result_rows
@@ -33,11 +32,6 @@ def tuned_bin_size(row: Row) -> Optional[float]:
   if result_rows.measurement(row, 'calibrating'):
     return None
   return result_rows.measurement(row, 'bin_size')
-
-
-def _either(counts: Iterable[int]) -> str:
-  """Names the numbers of repeats that curves of one figure have."""
-  return ' or '.join(map(str, sorted(counts)))
 
 
 def _subplots_for(curves):
@@ -144,7 +138,7 @@ def alpha_figure(rows: Sequence[Row], title: str = ''):
     axes.grid(alpha=0.3)
   row_of_axes[0][0].set_ylabel('final accuracy minus plain mean (points)')
   row_of_axes[0][-1].legend(fontsize='small')
-  counts = _either(repeats)
+  counts = plot_style.either(repeats)
   note = f'repeats: {counts}; bars and bands: 95 % intervals, scatter pooled'
   return plot_style.finish(figure, title, note)
 
@@ -275,7 +269,9 @@ def difference_figure(rows: Sequence[Row], title: str = ''):
   axes.set_ylim(*_settled_range(curves))
   axes.grid(alpha=0.3)
   plot_style.add_legend(axes)
-  counts = _either({int(p[3]) for curve in curves.values() for p in curve})
+  counts = plot_style.either(
+    {int(p[3]) for curve in curves.values() for p in curve}
+  )
   note = f'{counts} repeats, bands: 95 % intervals, scatter pooled'
   return plot_style.finish(figure, title, note)
 
@@ -292,64 +288,3 @@ def _settled_range(curves):
   high = max(mean + width for _, mean, width, _ in points)
   margin = max(0.1 * (high - low), 0.1)
   return low - margin, high + margin
-
-
-def accuracy_by_bytes_figure(rows: Sequence[Row], title: str = ''):
-  """Final accuracy against the bytes of a client's update and whole round.
-
-  Args:
-    rows: Joined round rows, some of the plain mean.
-    title: Put above, before the number of repeats.
-
-  Raises:
-    ValueError: There is no row of the plain mean.
-  """
-  points = final_accuracy.by_aggregator(rows)
-  if points[0]['round_bytes'] is None:
-    raise ValueError(
-      f'`rows` must hold some of {final_accuracy.REFERENCE}, found none.'
-    )
-  points = [p for p in points if p['difference'] is not None]
-  figure, panels = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
-  for axes, field, text in (
-    (panels[0], 'bytes_per_client', 'update of a client'),
-    (panels[1], 'round_bytes', 'whole round of a client: update, model, keys'),
-  ):
-    _draw_points(axes, points, field)
-    axes.set(xlabel=f'bytes: {text}')
-    axes.set_xlim(left=0)
-    axes.xaxis.set_major_formatter(ticker.EngFormatter(unit='B'))
-    axes.axhline(0.0, color=palette.NEUTRAL, linewidth=0.8)
-    axes.grid(alpha=0.3, which='both')
-  panels[0].set_ylabel('final accuracy minus plain mean (points)')
-  panels[1].legend(fontsize='small')
-  counts = _either({p['repeats'] for p in points})
-  pale = ' (pale: 1)' if counts.startswith('1 or') else ''
-  note = f'repeats: {counts}{pale}; bars: 95 % intervals, scatter pooled'
-  return plot_style.finish(figure, title, note)
-
-
-def _draw_points(axes, points, field):
-  """A mark for each arm: pale if run once, half if its model is coded."""
-  by_look = {}
-  for point in points:
-    family = palette.family(point['aggregator'])
-    is_coded = arms.is_coded(point['arm'])
-    by_look.setdefault((family, is_coded), []).append(point)
-  families = palette.families(family for family, _ in by_look)
-  for look_of in sorted(by_look, key=lambda key: (families.index(key[0]), key)):
-    family, is_coded = look_of
-    look = palette.family_style(family)
-    if is_coded:
-      look.update(label=f'{family}, coded model', fillstyle='bottom')
-    for point in by_look[look_of]:
-      axes.errorbar(
-        [point[field]],
-        [point['difference'].mean],
-        [point['difference'].half_width or 0.0],
-        linestyle='none',
-        capsize=3,
-        alpha=1.0 if point['repeats'] > 1 else 0.4,
-        **look,
-      )
-      look['label'] = None  # One entry of the legend is enough.

@@ -11,7 +11,7 @@ from absl import flags
 
 from experiments.common import plot_binary
 
-# The functions of `figures` that draw them, and how.
+# The functions of `figures` and `byte_figures` that draw them, and how.
 FIGURES = {
   'training': ('training_figure', {}),
   'accuracy': ('accuracy_figure', dict(zoom=False)),
@@ -21,17 +21,21 @@ FIGURES = {
   'tuning': ('tuning_figure', {}),
   'prediction': ('prediction_figure', {}),
   'accuracy_by_bytes': ('accuracy_by_bytes_figure', {}),
+  'accuracy_over_bytes': ('accuracy_over_bytes_figure', {}),
 }
+_OF_BYTES = 'bytes_figure'
 _FIGURE = flags.DEFINE_enum(
   'figure', 'accuracy', list(FIGURES), 'What to draw.'
 )
 
 
 def _draw(rows, title):
+  from experiments.training import byte_figures
   from experiments.training import figures
 
   name, options = FIGURES[_FIGURE.value]
-  return getattr(figures, name)(rows, title=title, **options)
+  module = byte_figures if name.endswith(_OF_BYTES) else figures
+  return getattr(module, name)(rows, title=title, **options)
 
 
 main = plot_binary.main_of(_draw, ('test_accuracy',))

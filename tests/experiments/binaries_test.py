@@ -165,12 +165,27 @@ class SmokeTest(absltest.TestCase):
     table = io.StringIO()
     with contextlib.redirect_stdout(table):
       self.assertEqual(
-        binary_runner.run_main(tabulate_training, f'--results={path}'), 0
+        binary_runner.run_main(
+          tabulate_training, f'--results={path}', '--accuracies=0.001,0.999'
+        ),
+        0,
       )
     self.assertRegex(
       table.getvalue(),
       r'\| `plain_mean` +\| 32 +(\| [0-9,]+ +){2}\| 1 +\| .* \| [+]0[.]00',
     )
+    self.assertRegex(
+      table.getvalue(),
+      r'(?s)To a test accuracy of 0[.]1 %:.*\| `plain_mean` +\| 1 of 1 .*'
+      r'To a test accuracy of 99[.]9 %:.*\| `plain_mean` +\| 0 of 1 +\| - ',
+    )
+    with self.assertRaisesRegex(
+      ValueError,
+      "^--accuracies must be numbers above 0 and below 1, .*'0.8,84'[.]$",
+    ):
+      binary_runner.run_main(
+        tabulate_training, f'--results={path}', '--accuracies=0.8,84'
+      )
     with self.assertRaisesRegex(
       ValueError,
       '^`select` must leave some rows, found none with '

@@ -60,6 +60,27 @@ class BalancedTest(absltest.TestCase):
     self.assertAlmostEqual(found.mean + found.half_width, high)
 
 
+class PairedTest(absltest.TestCase):
+  def test_is_the_t_interval_of_the_pairs_alone(self):
+    rng = np.random.default_rng(2)
+    values = _table(dict(ref=0.0, a=1.0, b=5.0), [1, 2, 3, 4], 1, rng)
+    del values['ref', 3]
+    pairs = [values['a', b] - values['ref', b] for b in range(3)]
+    low, high = stats.t.interval(0.95, 2, np.mean(pairs), stats.sem(pairs))
+    found = two_way.paired(values, 'a', 'ref')
+    self.assertAlmostEqual(found.mean - found.half_width, low)
+    self.assertAlmostEqual(found.mean + found.half_width, high)
+    # The negative control: the other one's scatter is in the pooled interval.
+    pooled = two_way.differences(values, 'ref')['a']
+    self.assertNotAlmostEqual(pooled.half_width, found.half_width)
+
+  def test_needs_two_pairs(self):
+    values = {('ref', 1): 1.0, ('a', 1): 2.0, ('a', 2): 3.0, ('ref', 3): 1.0}
+    self.assertIsNone(two_way.paired(values, 'a', 'ref'))
+    self.assertIsNone(two_way.paired(values, 'ref', 'ref'))
+    self.assertIsNone(two_way.paired(values, 'a', 'nobody'))
+
+
 class GapsTest(parameterized.TestCase):
   def test_a_single_run_has_an_interval_by_the_scatter_of_the_others(self):
     rng = np.random.default_rng(2)

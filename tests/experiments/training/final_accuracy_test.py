@@ -50,8 +50,9 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertGreater(reference['interval'], 40.0)
     self.assertAlmostEqual(found['difference'].mean, 1.0)
     self.assertLess(found['difference'].half_width, 1e-9)
-    self.assertLess(found['paired_half_width'], 1e-9)
-    self.assertIsNone(reference['paired_half_width'])
+    self.assertAlmostEqual(found['paired'].mean, 1.0)
+    self.assertLess(found['paired'].half_width, 1e-9)
+    self.assertIsNone(reference['paired'])
     self.assertEqual(found['repeats'], 4)
     self.assertIsNone(found['rise'])
 
@@ -133,6 +134,25 @@ class ByAggregatorTest(absltest.TestCase):
     self.assertIn(
       '| +2.00 ± 12.71 | ± 12.71 | -4.31 |', ' '.join(cells.split())
     )
+
+  def test_table_has_the_mean_of_the_pairs_where_it_is_another_one(self):
+    rows = []
+    for seed, accuracies in (
+      (1, (0.50, 0.51, 0.52)),
+      (2, (0.60, 0.63, 0.62)),
+      (3, (None, 0.70, 0.72)),
+    ):
+      names = ('plain_mean', 'kashin', 'rotated_quantization')
+      for name, accuracy in zip(names, accuracies):
+        if accuracy is not None:
+          rows += _run(name, seed, [accuracy])
+    found = final_accuracy.by_aggregator(rows)[1]
+    # Pairs of 1 and 3 points. The third seed counts in the pooled mean, by the
+    # aggregator that both were tried beside.
+    self.assertAlmostEqual(found['paired'].mean, 2.0)
+    self.assertLess(found['difference'].mean, 1.9)
+    table = final_accuracy.format_table([found])
+    self.assertIn('| +2.00 ± 12.71 |', ' '.join(table.split()))
 
   def test_table(self):
     rows = _run('plain_mean', 1, [None] * 5 + [0.5])
