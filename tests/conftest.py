@@ -12,6 +12,9 @@ from absl import flags
 # would bury pytest's own lines.
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 
+# Nor is there garbage to find while they import.
+gc.set_threshold(1_000_000, 20, 20)
+
 
 def pytest_configure():
   """Lets tests read absl flags, as `absltest.TestCase.create_tempdir` does."""

@@ -33,6 +33,7 @@ from experiments.training import tabulate as tabulate_training
 from experiments.wrapped_normal import plot as plot_wrapped_normal
 from tests import binary_runner
 from tests import child_signals
+from tests import fresh_python
 from tff_autotune_secagg import simulation
 
 del tf  # Loaded here, since Keras fails if that happens within `app.run`.
@@ -57,13 +58,19 @@ def _popen(module, folder, *arguments):
   environment = {
     k: v for k, v in os.environ.items() if k != 'TF_CPP_MIN_LOG_LEVEL'
   }
+  # As `python -m` runs it.
+  code = (
+    f'{fresh_python.RARELY_COLLECTED}import runpy\n'
+    f'runpy.run_module("experiments.{module}", run_name="__main__",'
+    ' alter_sys=True)'
+  )
   # Files, not pipes: a worker process could hold a pipe open.
   with (
     open(os.path.join(folder, 'out'), 'w') as out,
     open(os.path.join(folder, 'err'), 'w') as err,
   ):
     return child_signals.popen(
-      [sys.executable, '-m', f'experiments.{module}', *arguments],
+      [sys.executable, '-c', code, *arguments],
       cwd=_ROOT,
       stdout=out,
       stderr=err,

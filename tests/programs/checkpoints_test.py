@@ -23,6 +23,7 @@ import tensorflow_federated as tff
 import tree
 
 from tests import factory_conformance
+from tests import fresh_python
 import tff_autotune_secagg as autotune
 from tff_autotune_secagg.programs import checkpoints
 from tff_autotune_secagg.programs import state_folder
@@ -144,7 +145,7 @@ class ContinuationTest(absltest.TestCase):
     manager = _manager(folder, 'states')
     state = _train(_training().initialize(), 1, 2)
     asyncio.run(manager.save(state, 2))
-    code = (
+    code = fresh_python.RARELY_COLLECTED + (
       'import sys; from tests.programs import checkpoints_test;'
       ' checkpoints_test.continue_training(sys.argv[1])'
     )

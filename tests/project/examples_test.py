@@ -18,11 +18,19 @@ import pytest
 from examples import fedavg
 from examples import program_train
 from tests import child_signals
+from tests import fresh_python
 from tests.simulation import processes
 from tff_autotune_secagg import simulation
 from tff_autotune_secagg.programs import training_folder
 
 _PROJECT = pathlib.Path(__file__).parents[2]
+
+# As `python -m examples.program_train` does.
+_PROGRAM = (
+  fresh_python.RARELY_COLLECTED
+  + 'import runpy\n'
+  + 'runpy.run_module("examples.program_train", run_name="__main__")\n'
+)
 
 
 def tearDownModule():
@@ -87,7 +95,7 @@ class ExamplesTest(absltest.TestCase):
     environment.pop('TF_CPP_MIN_LOG_LEVEL', None)
     with open(paths[0], 'w') as stdout, open(paths[1], 'w') as stderr:
       child = child_signals.popen(
-        [sys.executable, '-m', 'examples.program_train', folder / 'run'],
+        [sys.executable, '-c', _PROGRAM, folder / 'run'],
         cwd=_PROJECT,
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ import pytest
 import tensorflow_federated as tff
 
 from tests import child_signals
+from tests import fresh_python
 from tests.simulation import processes
 from tff_autotune_secagg import simulation
 
@@ -49,7 +50,7 @@ count_up_to(np.int64(10**12))  # Hours.
 
 def _start_child(end: str) -> subprocess.Popen:
   return child_signals.popen(
-    [sys.executable, '-c', _CHILD, end],
+    [sys.executable, '-c', fresh_python.RARELY_COLLECTED + _CHILD, end],
     cwd=_PROJECT,
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,

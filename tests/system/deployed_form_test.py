@@ -12,7 +12,7 @@ power of two, whose rotation is exact in any order.
 
 import dataclasses
 import functools
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 from unittest import mock
 
 from absl.testing import absltest
@@ -342,9 +342,7 @@ def _model():
   )
 
 
-def _fed_avg(
-  metrics_aggregator: Callable[..., Any],
-) -> tff.learning.templates.LearningProcess:
+def _fed_avg() -> tff.learning.templates.LearningProcess:
   return tff.learning.algorithms.build_weighted_fed_avg(
     _model,
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(2.0**-5),
@@ -353,7 +351,7 @@ def _fed_avg(
     model_distributor=autotune.low_bit_model_distributor(
       _model, bits=8, seed=1
     ),
-    metrics_aggregator=metrics_aggregator,
+    metrics_aggregator=tff.learning.metrics.secure_sum_then_finalize,
   )
 
 
@@ -368,7 +366,7 @@ def _data(seed):
 @pytest.mark.slow
 class FedAvgTest(absltest.TestCase):
   def test_weights_are_the_simulations_and_metrics_are_summed_securely(self):
-    process = _fed_avg(tff.learning.metrics.secure_sum_then_finalize)
+    process = _fed_avg()
     form = deployed_form.Form(process)
     self.assertNotIn(_Path.PLAIN, [part.path for part in form.sent])
     deployed = deployed_rounds.Runtime(form)
@@ -392,10 +390,6 @@ class FedAvgTest(absltest.TestCase):
       self.assertLess(apart, (1e-2 if number else 1e-5) * step + 1e-9, number)
       before = wanted
     self.assertGreater(step, 0)
-
-  def test_metrics_can_be_dropped(self):
-    form = deployed_form.Form(_fed_avg(autotune.drop_metrics))
-    self.assertNotIn(_Path.PLAIN, [part.path for part in form.sent])
 
 
 if __name__ == '__main__':

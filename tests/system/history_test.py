@@ -14,6 +14,7 @@ from experiments.common import sum_simulation
 from tests import reference
 from tests import stat_checks
 from tff_autotune_secagg import modulus_planning
+from tff_autotune_secagg.numerics.rotation import randomized_hadamard
 from tff_autotune_secagg.numerics.rounding import modes
 
 _STOCHASTIC = modes.Rounding.STOCHASTIC
@@ -304,10 +305,17 @@ class EdgeTest(parameterized.TestCase):
 
   @parameterized.parameters((1, 256), (2, 64))
   def test_sparse_updates(self, num_rotations, modulus):
-    simulation = _simulation(modulus, num_rotations=num_rotations)
-    rows = np.zeros((10, _DIM), np.float32)
-    rows[:, 17] = 3.0
-    errors = [simulation.run_round(rows).nmse for _ in range(6)]
+    # Rotated here, which changes no norm: the simulation is that of others.
+    simulation = _simulation(modulus)
+    row = np.zeros(_DIM, np.float32)
+    row[17] = 3.0
+    errors = []
+    for seed in range(6):
+      rotated = randomized_hadamard.rotate(
+        tf.constant(row), [seed, 1], num_rotations
+      )
+      rows = np.tile(rotated.numpy(), [10, 1])
+      errors.append(simulation.run_round(rows).nmse)
     self.assertLess(max(errors), 1 + _SAMPLING_ERROR)
     predicted = modulus_planning.predicted_nmse(num_clients=10, modulus=modulus)
     # One rotation leaves entries of one size, maybe halfway between two bins:

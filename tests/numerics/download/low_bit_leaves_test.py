@@ -98,18 +98,21 @@ class ErrorTest(parameterized.TestCase):
     leaf = np.float32(np.random.default_rng(1).standard_normal(size))
     encode, decode = _coded(bits, (size,))
     shares, nearest = [], []
-    levels = normal_levels.best_levels(bits).levels
+    stddev = np.sqrt(leaf @ leaf / hadamard.padded_dim(size))
+    levels = np.float32(stddev * normal_levels.best_levels(bits).levels)
+
+    @tf.function
+    def plain_of(codes, seed):
+      values = tf.gather(levels, packing.unpack(codes, bits))
+      return randomized_hadamard.inverse_rotate(values, seed, size, 2)
+
     for number in range(num_draws):
       seed = _seed(number, 6)
       message, _ = encode([tf.constant(leaf)], seed)
       (found,) = decode(message)
       shares.append(found.numpy() @ leaf / (leaf @ leaf))
       # The negative control: levels times the root mean square.
-      codes = packing.unpack(message['codes'], bits).numpy()
-      stddev = np.sqrt(leaf @ leaf / hadamard.padded_dim(size))
-      plain = randomized_hadamard.inverse_rotate(
-        tf.constant(np.float32(stddev * levels[codes])), seed, size, 2
-      )
+      plain = plain_of(message['codes'], seed)
       nearest.append(plain.numpy() @ leaf / (leaf @ leaf))
     error = stat_checks.mean_error(np.std(nearest, ddof=1), num_draws)
     # By construction each draw has all of the model along the model, but for
