@@ -179,6 +179,28 @@ def finish(figure, title: str, note: str):
   return figure
 
 
+def legend_below(figure, entries_in_a_line: int):
+  """Puts one legend below all panels of a finished figure, which grows by it.
+
+  Args:
+    figure: A figure that `finish` has returned. Its first axes have all labels.
+    entries_in_a_line: Columns of the legend.
+  """
+  handles, labels = figure.axes[0].get_legend_handles_labels()
+  inches = 0.2 + 0.2 * -(-len(labels) // entries_in_a_line)
+  height = figure.get_figheight() + inches
+  figure.set_figheight(height)
+  figure.legend(
+    handles,
+    labels,
+    fontsize='small',
+    ncol=entries_in_a_line,
+    loc='lower center',
+  )
+  figure.tight_layout(rect=(0, inches / height, 1, 1))
+  return figure
+
+
 def data_of(figure) -> List[Any]:
   """What a figure shows, as JSON holds it, whichever Matplotlib lays it out.
 

@@ -41,10 +41,7 @@ def draw(rows: Sequence[Row], title: str = ''):
   first = {}
   for row in rows:
     first.setdefault(arms.of(row['config']), row)
-  lines = -(-len(curves) // _ENTRIES_IN_A_LINE)
-  legend_inches = 0.2 + 0.2 * lines
-  height = 4.0 + legend_inches
-  figure, panels = plt.subplots(1, 3, figsize=(13, height), sharey=True)
+  figure, panels = plt.subplots(1, 3, figsize=(13, 4), sharey=True)
   for axes, (field, text) in zip(panels, _PANELS):
     axes.set(xlabel=text, yscale='log')
     if field is not None:
@@ -61,12 +58,5 @@ def draw(rows: Sequence[Row], title: str = ''):
   for axes in panels[1:]:
     axes.xaxis.set_major_formatter(ticker.EngFormatter(unit='B'))
   panels[0].set_ylabel('loss above the least loss')
-  figure.legend(
-    *panels[0].get_legend_handles_labels(),
-    fontsize='small',
-    ncol=_ENTRIES_IN_A_LINE,
-    loc='lower center',
-  )
   plot_style.finish(figure, title, plot_style.repeats_note(rows))
-  figure.tight_layout(rect=(0, legend_inches / height, 1, 1))
-  return figure
+  return plot_style.legend_below(figure, _ENTRIES_IN_A_LINE)

@@ -47,8 +47,8 @@ def accuracy_over_bytes_figure(rows: Sequence[Row], title: str = ''):
     _finish_bytes(axes, f'bytes so far: {text}')
   panels[0].set_ylabel('test accuracy (%)')
   panels[0].set_ylim(*_settled_range(rows))
-  panels[1].legend(fontsize='small', loc='lower right')
-  return plot_style.finish(figure, title, plot_style.repeats_note(rows))
+  plot_style.finish(figure, title, plot_style.repeats_note(rows))
+  return plot_style.legend_below(figure, 2)
 
 
 def _settled_range(rows):
