@@ -9,8 +9,6 @@ import nbclient
 import nbformat
 import pytest
 
-from tests import fresh_python
-
 _PROJECT = pathlib.Path(__file__).parents[2]
 _NOTEBOOK = _PROJECT / 'docs' / 'tutorial.ipynb'
 _MAX_BYTES = 400_000
@@ -41,9 +39,6 @@ class TutorialTest(absltest.TestCase):
     for cell in self._notebook.cells:
       if cell.cell_type == 'code':
         cell.outputs = []
-    # As in all of the tests' children, and not in the reader's copy.
-    rarely_collected = nbformat.v4.new_code_cell(fresh_python.RARELY_COLLECTED)
-    self._notebook.cells.insert(0, rarely_collected)
     client = nbclient.NotebookClient(
       self._notebook,
       timeout=_CELL_TIMEOUT_SECONDS,
