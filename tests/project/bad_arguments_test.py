@@ -43,6 +43,7 @@ _WRAP_PROBABILITY = (
   tuple(v for v in _NOT_FLOAT if v is not None),
   (0, 0.0, 1, 1.0, -0.1, 2, 10**400, fractions.Fraction(3, 2)) + _NOT_FINITE,
 )
+_GAIN = (_NOT_FLOAT, (0, 1.5, -0.1, 10**400) + _NOT_FINITE)
 _UNCERTAINTY = (_NOT_FLOAT, (-0.1, 2.1, 10**400, -(10**400)) + _NOT_FINITE)
 _SEED = (tuple(v for v in _NOT_INT if v is not None), (-1, 2**63, 10**400))
 _ROTATIONS = (_NOT_INT, (0, -1, 9, 10**400))
@@ -267,6 +268,7 @@ _CALLABLES = {
       num_clients=_COUNT,
       size_uncertainty=_UNCERTAINTY,
       target_nmse=(_NOT_FLOAT, (0, 1, 1.5, -0.1, 10**400) + _NOT_FINITE),
+      prediction_gain=_GAIN,
     ),
   ),
   'predicted_nmse': (
@@ -277,6 +279,7 @@ _CALLABLES = {
       num_clients=_COUNT,
       modulus=_MODULUS,
       size_uncertainty=_UNCERTAINTY,
+      prediction_gain=_GAIN,
     ),
   ),
 }
