@@ -49,22 +49,18 @@ def summarize(rows: Sequence[Row]) -> List[Row]:
     `per_reference`, each (lower quartile, median, upper quartile), and
     `reference`: a plain copy, and for rounds TFF's plain sum or broadcast.
   """
-  times: Dict[Tuple, Dict[str, Dict[int, float]]] = {}
   processor: Dict[Tuple, List[float]] = {}
   for row in rows:
-    size = (row['group'], row['dim'], row['num_clients'])
-    cases = times.setdefault(size, {})
-    cases.setdefault(row['case'], {})[row['repeat']] = row['seconds']
-    processor.setdefault(size + (row['case'],), []).append(
+    processor.setdefault(_size(row) + (row['case'],), []).append(
       1e3 * row['process_seconds']
     )
   references = {'round': PLAIN_SUM, 'download round': PLAIN_BROADCAST}
   summary = []
-  for (group, dim, num_clients), cases in times.items():
+  for (group, dim, num_clients), cases in _times(rows).items():
     reference = references.get(group, COPY)
     base = cases.get(reference, {})
     for case, seconds in cases.items():
-      ratios = [t / base[r] for r, t in seconds.items() if r in base]
+      ratios = _ratios(seconds, base)
       summary.append(
         dict(
           group=group,
@@ -94,18 +90,10 @@ def pairs(rows: Sequence[Row]) -> List[Row]:
     `group`, `dim`, `num_clients`, `case`, `reference`, and of the ratios their
     `median`, `least` and `largest`.
   """
-  times: Dict[Tuple, Dict[str, Dict[int, float]]] = {}
-  for row in rows:
-    size = (row['group'], row['dim'], row['num_clients'])
-    cases = times.setdefault(size, {})
-    cases.setdefault(row['case'], {})[row['repeat']] = row['seconds']
   found = []
-  for (group, dim, num_clients), cases in times.items():
+  for (group, dim, num_clients), cases in _times(rows).items():
     for case, reference in PAIRS:
-      base = cases.get(reference, {})
-      ratios = [
-        t / base[r] for r, t in cases.get(case, {}).items() if r in base
-      ]
+      ratios = _ratios(cases.get(case, {}), cases.get(reference, {}))
       if ratios:
         found.append(
           dict(
@@ -136,6 +124,26 @@ def format_pairs(rows: Sequence[Row]) -> str:
     for row in pairs(rows)
   ]
   return tables.markdown(('group', 'd', 'n', 'case', 'over', 'times'), lines)
+
+
+def _size(row: Row) -> Tuple:
+  return row['group'], row['dim'], row['num_clients']
+
+
+def _times(rows: Sequence[Row]) -> Dict[Tuple, Dict[str, Dict[int, float]]]:
+  """Seconds by group and size, case, and repeat."""
+  times: Dict[Tuple, Dict[str, Dict[int, float]]] = {}
+  for row in rows:
+    cases = times.setdefault(_size(row), {})
+    cases.setdefault(row['case'], {})[row['repeat']] = row['seconds']
+  return times
+
+
+def _ratios(
+  seconds: Dict[int, float], reference: Dict[int, float]
+) -> List[float]:
+  """One over the other, within each repeat that both have."""
+  return [t / reference[r] for r, t in seconds.items() if r in reference]
 
 
 def _quartiles(values: Sequence[float]) -> Tuple[float, float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from experiments.common import aggregators
 from experiments.common import arms
+from experiments.common import crossing
 from experiments.common import t_interval
 from experiments.common import tables
 
@@ -61,16 +62,8 @@ def rounds_to(rows: Sequence[Row], target: float) -> Optional[float]:
   Returns:
     The first such time, or None if there is none.
   """
-  before = None
-  for row in rows:
-    if row['excess_loss'] <= target:
-      if before is None:
-        return float(row['round'])
-      high, low = (math.log(r['excess_loss']) for r in (before, row))
-      share = (high - math.log(target)) / (high - low)
-      return before['round'] + share * (row['round'] - before['round'])
-    before = row
-  return None
+  points = ((row['round'], -math.log(row['excess_loss'])) for row in rows)
+  return crossing.first_at_least(points, -math.log(target))
 
 
 def by_aggregator(

@@ -10,6 +10,7 @@ from typing import Any, List, Mapping, Optional, Sequence
 
 import numpy as np
 
+from experiments.common import crossing
 from experiments.common import t_interval
 from experiments.common import tables
 from experiments.common import two_way
@@ -91,16 +92,8 @@ def first_round(run: Sequence[Row], accuracy: float) -> Optional[float]:
     Rounds, not rounded; those of the first evaluation if that has it; None if
     no evaluation has it.
   """
-  before = None
-  for row in run:
-    if row['test_accuracy'] >= accuracy:
-      if before is None:
-        return float(row['round'])
-      rise = row['test_accuracy'] - before['test_accuracy']
-      share = (accuracy - before['test_accuracy']) / rise
-      return before['round'] + share * (row['round'] - before['round'])
-    before = row
-  return None
+  points = ((row['round'], row['test_accuracy']) for row in run)
+  return crossing.first_at_least(points, accuracy)
 
 
 def by_aggregator(
