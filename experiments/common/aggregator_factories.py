@@ -158,7 +158,7 @@ def _fixed_range(
     options = dict(sampled_fraction=sampled_fraction, seed=info.seed)
     factory = chain.ChainedFactory([(sample.SampleStage, options)], factory)
   if rotate:
-    factory, _ = _rotated(factory, info)
+    factory = _rotated(factory, info)
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
   return Built(
     norm_limits.limited(factory, zeroing=zeroing, clipping=clipping),
@@ -168,11 +168,8 @@ def _fixed_range(
 
 
 def _rotated(inner_factory, info: Round):
-  """Rotates before `inner_factory`; also returns the padded size."""
-  return (
-    autotune.HadamardRotationFactory(inner_factory, seed=info.seed),
-    _rotated_size(info),
-  )
+  """Rotates before `inner_factory`, which gets `_rotated_size` values."""
+  return autotune.HadamardRotationFactory(inner_factory, seed=info.seed)
 
 
 def _rotated_size(info: Round) -> int:
@@ -193,12 +190,13 @@ def _secure_sum_bits(info: Round) -> int:
 
 
 def _rotated_secure_sum(info: Round) -> Built:
-  factory, num_coordinates = _rotated(
+  factory = _rotated(
     tff.aggregators.SecureSumFactory(fixed_range.adaptive_range()), info
   )
   factory = mean_of(tff.aggregators.concat_factory(factory), info.weighted)
   bits = _secure_sum_bits(info)
-  return Built(factory, bits, quantization.payload_bytes(num_coordinates, bits))
+  num_bytes = quantization.payload_bytes(_rotated_size(info), bits)
+  return Built(factory, bits, num_bytes)
 
 
 # What `tff.learning.compression_aggregator` does to tensors: those with more
@@ -300,7 +298,7 @@ def _distributed_dp(
 
 
 def _rotated_quantization(info: Round, bits) -> Built:
-  factory, padded = _rotated(
+  factory = _rotated(
     local_quantization.LocallyQuantizedSumFactory(num_levels=2**bits), info
   )
   factory = tff.aggregators.concat_factory(factory)
@@ -310,7 +308,8 @@ def _rotated_quantization(info: Round, bits) -> Built:
     else tff.aggregators.UnweightedMeanFactory(factory)
   )
   # And the two ends of the client's range.
-  return Built(factory, bits, quantization.payload_bytes(padded, bits) + 8)
+  num_bytes = quantization.payload_bytes(_rotated_size(info), bits)
+  return Built(factory, bits, num_bytes + 8)
 
 
 def _kashin(info: Round, modulus, wrap_probability) -> Built:
