@@ -4,11 +4,13 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
 import threading
 from unittest import mock
+import warnings
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -219,6 +221,26 @@ class RunProgramTest(parameterized.TestCase):
     with tff.framework.get_context_stack().install(Context()):
       with self.assertRaisesRegex(SystemExit, '^x$'):
         programs.run_program(self._sum())
+
+  @parameterized.parameters(SystemExit, KeyboardInterrupt)
+  def test_a_task_that_never_began_is_not_warned_of(self, error):
+    """As of `materialize_value`, where Ctrl-C comes just after its call."""
+
+    async def fail():
+      raise error
+
+    async def never_begins():
+      self.fail()
+
+    async def program():
+      await asyncio.gather(fail(), never_begins())
+
+    with warnings.catch_warnings(record=True) as caught:
+      warnings.simplefilter('always')
+      with self.assertRaises(error):
+        programs.run_program(program())
+      gc.collect()
+    self.assertEmpty([str(warning.message) for warning in caught])
 
   def test_errors_and_cancellation_are_the_programs_own(self):
     async def fail(error):

@@ -119,7 +119,11 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
       raise asyncio.CancelledError from None
 
   def start_task(loop, coroutine, **options):
-    return asyncio.Task(without_exit(coroutine), loop=loop, **options)
+    started = asyncio.Task(without_exit(coroutine), loop=loop, **options)
+    # Who is cancelled before the first step leaves a coroutine that was never
+    # awaited, of which Python would warn.
+    started.add_done_callback(lambda _: coroutine.close())
+    return started
 
   def on_failure(loop, failure):
     # TFF's programs save and release in tasks of their own, and raise what
