@@ -136,5 +136,6 @@ def round_nmse(finished: FinishedRound) -> tf.Tensor:
   """
   error = finished.predicted_nmse
   if finished.unpredicted is not None:
-    error *= finished.unpredicted
+    # Of a residual up to what would be that of a dropped sum, or a doubt more.
+    error = tf.minimum(error * finished.unpredicted, 1.0)
   return tf.where(finished.num_clients > 0.0, error, tf.zeros_like(error))

@@ -198,6 +198,15 @@ class UnbiasedTest(parameterized.TestCase):
     rho=[0.0, 0.3, 0.5, 0.7, 0.9, 0.95], num_clients=[10, 100]
   )
   def test_mean_of_rounds_is_the_sum(self, rho, num_clients):
+    self._check(rho, num_clients, 2 * 3.5 / 64 * math.sqrt(1 - rho**2))
+
+  @parameterized.parameters(0.9, 0.95, 0.99)
+  def test_a_residual_below_its_error_is_let_through(self, rho):
+    # Bins are those of the sum, as when a prediction has just become good. The
+    # rounding has 0.2 of the sum's variance, the residual 0.19, 0.1 and 0.02.
+    self._check(rho, 100, 2 * 3.5 / 64)
+
+  def _check(self, rho, num_clients, bin_size):
     modulus = 64
     slopes = {decoding: [] for decoding in _DECODINGS}
     for seed in range(24):
@@ -205,7 +214,6 @@ class UnbiasedTest(parameterized.TestCase):
       clients = _clients(rng, num_clients, 4096)
       total = clients.sum(axis=0, dtype=np.float64)
       expected = _correlated(rng, total, rho)
-      bin_size = 2 * 3.5 / modulus * math.sqrt(1 - rho**2)
       for decoding, found in slopes.items():
         seen = _Round(rng, clients, bin_size, expected, modulus, decoding)
         error = seen.result - total
@@ -223,19 +231,44 @@ class UnbiasedTest(parameterized.TestCase):
 _DECODINGS = (modes.Decoding.UNBIASED, modes.Decoding.POSTERIOR_MEAN)
 
 
+class WorstCaseTest(parameterized.TestCase):
+  @parameterized.product(noise=[1.0, 3.0, 10.0], rho=[0.5, 0.9, 0.99])
+  def test_no_worse_than_a_dropped_round_where_clients_cancel(self, noise, rho):
+    num_clients = 100
+    bin_size = math.sqrt(6 * noise / num_clients)
+    for seed in range(3):
+      rng = np.random.default_rng([seed, int(noise), int(100 * rho)])
+      # Each spreads over many bins: the rounding is as large as it can be.
+      clients = rng.standard_normal((num_clients, 4096)) * 4 * bin_size
+      clients -= clients.mean(axis=0)
+      clients += rng.standard_normal(4096) / num_clients
+      expected = _correlated(rng, clients.sum(axis=0), rho)
+      found = _Round(rng, clients, bin_size, expected, 1024)
+      self.assertLess(found.nmse, 1.0 + stat_checks.Z * found.nmse_error)
+      self.assertLessEqual(float(found.measured['predicted_nmse']), 1.0)
+      if noise > 1.0:
+        # The negative control: all of the residual would be worse.
+        unshrunk = noise * num_clients * 4096 / np.sum(np.square(found.true))
+        self.assertGreater(unshrunk / num_clients, 2.0)
+
+
 class LostRoundsTest(parameterized.TestCase):
   def test_a_residual_below_the_rounding_is_no_lost_sum(self):
     rng = np.random.default_rng(1)
     clients = _clients(rng, 100, 4096)
     total = clients.sum(axis=0)
     expected = total + 1e-3 * rng.standard_normal(4096)
-    found = _Round(rng, clients, 0.1, expected, 64)
-    self.assertFalse(found.is_blind)
-    # The result is the prediction, and the next bins will be finer.
-    self.assertLess(found.nmse, 1e-3)
-    self.assertBetween(found.learned, 1e-3, 0.5)
-    self.assertLess(float(found.measured['predicted_nmse']), 0.2)
-    self.assertAlmostEqual(float(found.measured['sum_stddev']), 1.0, delta=0.2)
+    for decoding, largest in zip(_DECODINGS, (100 * 0.1**2 / 6, 2e-3)):
+      found = _Round(rng, clients, 0.1, expected, 64, decoding)
+      self.assertFalse(found.is_blind)
+      # That of the rounding, or next to that of the prediction; and the next
+      # bins will be finer.
+      self.assertLess(found.nmse - largest, stat_checks.Z * found.nmse_error)
+      self.assertBetween(found.learned, 1e-3, 0.5)
+      predicted = float(found.measured['predicted_nmse'])
+      self.assertBetween(predicted, 0.8 * found.nmse, 0.25)
+      stddev = float(found.measured['sum_stddev'])
+      self.assertAlmostEqual(stddev, 1.0, delta=0.2)
 
   def test_a_sum_that_is_not_as_predicted_has_the_size_of_the_prediction(self):
     rng = np.random.default_rng(2)

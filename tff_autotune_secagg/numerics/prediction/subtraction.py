@@ -13,11 +13,13 @@ given c the residual is as normal as the sum, and is decoded as well. c is one
 number from thousands of coordinates; what its choice adds is far below the
 rounding.
 
-Two things differ from a sum of that size:
+Three things differ from a sum of that size:
 
+- An error as large as the residual is a small one of the sum. The residual is
+  let through unshrunk until its error is that of a dropped *sum*.
 - A residual that cannot be told from the rounding is no lost sum. It is as
-  small as a server may wish: the round is decoded to c p, and the next bins are
-  those for the largest residual that would have been missed.
+  small as a server may wish: the next bins are those for the largest residual
+  that would have been missed.
 - A sum that cannot be read although predictions could may be one that is not
   what was predicted. Its size is then known, about that of the prediction, and
   nothing has to be found out by a calibration.
@@ -32,6 +34,7 @@ import numpy as np
 import tensorflow as tf
 
 from tff_autotune_secagg.numerics.reading import fitting
+from tff_autotune_secagg.numerics.reading import signal_bound
 from tff_autotune_secagg.numerics.reading import stripes
 
 # Of the coefficients that are tried. It bounds what a prediction is worth:
@@ -66,12 +69,14 @@ class _Chosen(NamedTuple):
   Attributes:
     coefficient: c.
     prediction: mean square of p.
-    covariance: of p with the residual.
+    removed: mean square of the sum less that of the residual.
+    removed_error: standard error of `removed`.
   """
 
   coefficient: tf.Tensor
   prediction: tf.Tensor
-  covariance: tf.Tensor
+  removed: tf.Tensor
+  removed_error: tf.Tensor
 
 
 class Subtraction:
@@ -158,14 +163,42 @@ class Subtraction:
   def of_residual(
     self, fitted: fitting.WrappedNormalFit
   ) -> fitting.WrappedNormalFit:
-    """Returns the fit, with a size for a residual below the rounding."""
+    """Returns the fit, with the size and the gains of a residual.
+
+    A size for a residual below the rounding, and the gain up to which it errs
+    by no more than a dropped sum.
+    """
     is_nothing = tf.logical_or(fitted.is_blind, fitted.is_zero)
     is_below = tf.logical_and(
       tf.logical_not(is_nothing), fitted.sum_stddev <= 0.0
     )
     is_below = tf.logical_and(is_below, self._is_used)
     stddev = tf.where(is_below, fitted.readable_from, fitted.sum_stddev)
-    return fitted._replace(sum_stddev=stddev)
+    observed = tf.maximum(tf.square(fitted.observed_stddev), 1e-300)
+    most = tf.minimum(tf.square(stddev) / observed, 1.0)
+    return fitted._replace(
+      sum_stddev=stddev,
+      gain=tf.where(is_below, most, fitted.gain),
+      max_gain=self._max_gain(fitted.max_gain, observed),
+    )
+
+  def _max_gain(self, max_gain, observed):
+    """Returns the gain h from where on an error exceeds that of a dropped sum.
+
+    The error S_r^2 - 2 h S_r^2 + h^2 sigma_o^2 is at most S_r^2 + M, with S_r^2
+    of the residual and M what was removed: h^2 - max_gain h - M / sigma_o^2 is
+    at most 0.
+
+    Args:
+      max_gain: that for M = 0.
+      observed: sigma_o^2.
+    """
+    doubt = signal_bound.DOUBT * self._chosen.removed_error
+    removed = tf.maximum(self._chosen.removed - doubt, 0.0)
+    removed = tf.where(self._is_used, removed, tf.zeros_like(removed))
+    removed = removed * tf.square(self._bin_size)
+    half = max_gain / 2.0
+    return tf.minimum(half + tf.sqrt(half * half + removed / observed), 2.0)
 
   def for_tuner(
     self, fitted: fitting.WrappedNormalFit
@@ -199,9 +232,8 @@ class Subtraction:
       float64 scalar in 0 to 1: 1 - rho^2 for a correlation rho of sum and
       prediction. 1 where nothing is subtracted, and for an unreadable sum.
     """
-    c = self._chosen.coefficient
     residual = tf.square(fitted.sum_stddev / self._bin_size)
-    more = c * (c * self._chosen.prediction + 2.0 * self._chosen.covariance)
+    more = self._chosen.removed
     is_used = tf.logical_and(self._is_used, residual > 0.0)
     rest = residual / tf.maximum(residual + tf.maximum(more, 0.0), 1e-300)
     return tf.where(is_used, rest, tf.ones_like(rest))
@@ -261,7 +293,7 @@ def _choose(
   """
   if not count:
     zero = tf.zeros([], tf.float64)
-    return _Chosen(zero, zero, zero)
+    return _Chosen(zero, zero, zero, zero)
   best = tf.argmax(_cosine_sums(bins, predicted, modulus), output_type=tf.int32)
   coefficient = tf.gather(tf.constant(COEFFICIENTS, tf.float64), best)
   residual = bins - tf.cast(coefficient, tf.float32) * predicted
@@ -275,15 +307,20 @@ def _choose(
   variance = tf.reduce_sum(tf.square(better)) / count - tf.square(mean)
   limit = _WINS_BY * tf.sqrt(tf.maximum(variance, 0.0) / count)
   wins = tf.logical_and(best > 0, mean > limit)
+  coefficient = tf.where(wins, coefficient, tf.zeros_like(coefficient))
   # By Stein's identity E p sin(a r) = a E p r E cos(a r) for normal p and r.
-  sines = tf.cast(predicted * tf.sin(2.0 * angle * residual), tf.float64)
+  predicted = tf.cast(predicted, tf.float64)
   cosine = tf.maximum(1.0 - 2.0 * tf.reduce_sum(after) / count, 1e-3)
-  covariance = tf.reduce_sum(sines) / count / (2.0 * angle * cosine)
-  squares = tf.reduce_sum(tf.square(tf.cast(predicted, tf.float64)))
+  sines = tf.sin(2.0 * angle * tf.cast(residual, tf.float64))
+  products = sines / (2.0 * angle * cosine)
+  removed = coefficient * (coefficient * predicted + 2.0 * products) * predicted
+  mean = tf.reduce_sum(removed) / count
+  variance = tf.reduce_sum(tf.square(removed)) / count - tf.square(mean)
   return _Chosen(
-    tf.where(wins, coefficient, tf.zeros_like(coefficient)),
-    squares / count,
-    covariance,
+    coefficient=coefficient,
+    prediction=tf.reduce_sum(tf.square(predicted)) / count,
+    removed=mean,
+    removed_error=tf.sqrt(tf.maximum(variance, 0.0) / count),
   )
 
 
