@@ -494,6 +494,21 @@ class CohortsTest(parameterized.TestCase):
       self.assertLess(np.sum(errors[30:45] - errors[10]), 1.0)
 
 
+class FewBitsTest(absltest.TestCase):
+  def test_clients_that_agree_are_found_within_a_few_rounds(self):
+    # Of a hundred clients in four bits a calibration sees their rounding, and
+    # takes the sum for a third of what it is.
+    for seed in range(6):
+      simulation = _simulation(16, dim=2**14)
+      rng = np.random.default_rng(seed)
+      rows = sum_simulation.orthogonal_clients(rng, 100, 2**14)
+      rows = rows + 0.027 * rng.standard_normal(2**14)
+      rows = np.float32(rows * np.exp(rng.uniform(-3, 3)))
+      found = [simulation.run_round(rows) for _ in range(12)]
+      is_lost = [one.nmse > 0.995 for one in found]
+      self.assertLess(sum(is_lost), 8, (seed, is_lost))
+
+
 class PaperRuleTest(parameterized.TestCase):
   def test_reaches_the_wrap_probability_and_the_predicted_error(self):
     alpha = 1e-2

@@ -5,6 +5,7 @@
 import collections
 import functools
 import math
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -269,6 +270,31 @@ class LostRoundsTest(parameterized.TestCase):
       self.assertBetween(predicted, 0.8 * found.nmse, 0.25)
       stddev = float(found.measured['sum_stddev'])
       self.assertAlmostEqual(stddev, 1.0, delta=0.2)
+
+  def test_a_residual_that_looks_like_rounding_is_not_taken_for_nothing(self):
+    # Clients that agree are rounded less than the fit assumes, so that for some
+    # bins rounding and residual together look like rounding alone.
+    rng = np.random.default_rng(7)
+    common = rng.standard_normal(4096) / 100
+    clients = common + 0.3 * _clients(rng, 100, 4096)
+    stddev = np.std(clients.sum(axis=0))
+    expected = _correlated(rng, clients.sum(axis=0) / stddev, 0.7, stddev)
+
+    def least_learned():
+      found = []
+      for bins in np.geomspace(0.2, 0.6, 12):
+        seen = _Round(rng, clients, bins * stddev, expected, 64)
+        found.append(seen.learned / stddev / math.sqrt(1 - 0.7**2))
+      return min(found)
+
+    self.assertGreater(least_learned(), 0.55)
+    # The negative control: what could have been told from nothing.
+    _server.cache_clear()
+    self.addCleanup(_server.cache_clear)
+    with mock.patch.object(
+      subtraction.Subtraction, '_no_leap', lambda self, fitted: fitted
+    ):
+      self.assertLess(least_learned(), 0.5)
 
   def test_a_sum_that_is_not_as_predicted_has_the_size_of_the_prediction(self):
     rng = np.random.default_rng(2)

@@ -439,6 +439,15 @@ class LittleToLearnTest(parameterized.TestCase):
       learner.see(size, log_size_stddev=0.1)
       self.assertEqual(abs(learner.mean - size) < 0.05, is_step)
 
+  def test_a_size_that_was_out_of_reach_is_doubted_where_it_was(self):
+    # Unless the round was a surprise, as a spike is.
+    for limit, is_doubted in ((0.8, True), (1.5, False)):
+      learner = _settled()
+      learner.miss(limit)
+      learner.see(0.05, log_size_stddev=0.2)
+      expected = limit if is_doubted else 0.0
+      self.assertLess(abs(learner.mean - expected), 0.05)
+
   def test_a_jump_after_one_that_came_back_is_a_jump(self):
     learner = _settled()
     learner.miss(5.0)

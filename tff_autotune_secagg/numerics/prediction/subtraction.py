@@ -208,6 +208,7 @@ class Subtraction:
     Args:
       fitted: of `of_residual`.
     """
+    fitted = self._no_leap(fitted)
     stddev = self._bin_size * tf.sqrt(self._chosen.prediction)
     is_other = tf.logical_and(fitted.is_blind, self._is_ordinary)
     is_other = tf.logical_and(is_other, stddev > _EXPLAINS * fitted.readable_to)
@@ -221,6 +222,24 @@ class Subtraction:
         is_other, tf.zeros_like(stddev), fitted.log_stddev_error
       ),
     )
+
+  def _no_leap(
+    self, fitted: fitting.WrappedNormalFit
+  ) -> fitting.WrappedNormalFit:
+    """Returns the fit with a size that a residual below the rounding may have.
+
+    Of clients that agree, a residual can look so and be most of what is seen:
+    their rounding is less than that of independent ones. Bins for a much
+    smaller one would lose the next round.
+    """
+    is_nothing = tf.logical_or(fitted.is_blind, fitted.is_zero)
+    is_below = tf.logical_and(
+      tf.logical_not(is_nothing), fitted.sum_stddev <= fitted.readable_from
+    )
+    is_below = tf.logical_and(is_below, self._is_used)
+    likely = tf.maximum(fitted.sum_stddev, fitted.observed_stddev[0] / 2.0)
+    stddev = tf.where(is_below, likely, fitted.sum_stddev)
+    return fitted._replace(sum_stddev=stddev)
 
   def share(self, fitted: fitting.WrappedNormalFit) -> tf.Tensor:
     """Returns the square of the residual over that of the sum.

@@ -201,6 +201,11 @@ def update(
     surprise, it waits for the next readable round. A size that has stayed out
     there, surprise or not, was a jump. One that came back is forgotten, unless
     it has happened twice before within thirteen rounds: then it is learned.
+  - Out of reach, no surprise, and read again near where it was: one of the two
+    is wrong. A calibration in few bits sees little but rounding, and finds the
+    size of independent clients, which is too small for clients that agree. So
+    the level moves to the edge of what was out of reach. A size that is too
+    large costs one round some rounding, one that is too small all of it.
 
   Args:
     state: of `initial_state` or `update`.
@@ -336,6 +341,10 @@ def _after_readable(state, sizes, error_variance):
   least = tf.minimum(_STAYED * distance, distance - _BEYOND_REACH)
   stayed = nearest * tf.sign(missed) > least
   came_back = tf.logical_and(distance > _SURPRISE_LOG, tf.logical_not(stayed))
+  is_doubtful = tf.logical_and(missed > 0.0, distance <= _SURPRISE_LOG)
+  is_doubtful = tf.logical_and(is_doubtful, tf.logical_not(stayed))
+  limit = sizes - _mean(state, errors) + missed - _BEYOND_REACH
+  doubted = _jump(state, tf.maximum(sizes, limit))
   # Out of reach, and read there: a step that has stayed, however small.
   is_step = tf.logical_and(distance > 0.0, stayed)
   is_step = tf.logical_and(is_step, tf.logical_not(is_noise))
@@ -352,6 +361,7 @@ def _after_readable(state, sizes, error_variance):
   is_jump = tf.logical_or(tf.logical_and(is_surprise, is_jump), is_step)
   learned = _learn(state, sizes, error_variance, is_noise)
   after = _select(is_jump, _jump(state, sizes), learned)
+  after = _select(is_doubtful, doubted, after)
   new = tf.where(came_back, zero + 2.0, tf.cast(is_surprise, tf.float64))
   surprises = _ERROR_MEMORY * state['surprises'] + new
   return collections.OrderedDict(after, surprises=surprises, missed=zero)
