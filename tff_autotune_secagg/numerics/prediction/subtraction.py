@@ -19,7 +19,7 @@ Three things differ from a sum of that size:
   let through unshrunk until its error is that of a dropped *sum*.
 - A residual that cannot be told from the rounding is no lost sum. It is as
   small as a server may wish: the next bins are those for the largest residual
-  that would have been missed.
+  that would have been missed, or for half of what was observed.
 - A sum that cannot be read although predictions could may be one that is not
   what was predicted. Its size is then known, about that of the prediction, and
   nothing has to be found out by a calibration.
