@@ -47,3 +47,13 @@ def pytest_sessionfinish(session):
   """
   if hasattr(session.config, 'workerinput'):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def pytest_unconfigure():
+  """Collects what is left while the modules that it needs are still there.
+
+  At Python's end, `__del__` of TensorFlow's functions and of TFF's executors
+  finds none, and many tracebacks would bury pytest's last lines.
+  """
+  gc.unfreeze()
+  gc.collect()
