@@ -3,7 +3,7 @@
 """Result rows as tables and figures take them: read, chosen, looked into."""
 
 import os
-from typing import Any, List, Optional, Sequence
+from typing import Any, Container, List, Optional, Sequence
 
 from experiments.common import results_file
 
@@ -85,6 +85,26 @@ def select(
 def _meets(value: str, wanted: Sequence[str]) -> bool:
   """Whether a value begins with one of some texts, or is it to the `$`."""
   return any(f'{value}$'.startswith(text) for text in wanted)
+
+
+def check_one_setting(
+  rows: Sequence[results_file.Row], varied: Container[str]
+) -> None:
+  """Raises ValueError if runs differ in more than is compared.
+
+  Args:
+    rows: With their `config`.
+    varied: Names of what the runs may differ in.
+  """
+  first = rows[0]['config'] if rows else {}
+  for row in rows:
+    config = row['config']
+    for name in first:
+      if name not in varied and config.get(name) != first[name]:
+        raise ValueError(
+          f'`rows` must be of runs with one {name}, found {first[name]} and'
+          f' {config.get(name)}: choose with --select={name}=VALUE.'
+        )
 
 
 def measurement(row: results_file.Row, name: str) -> Optional[Any]:

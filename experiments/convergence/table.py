@@ -11,6 +11,7 @@ import numpy as np
 from experiments.common import aggregators
 from experiments.common import arms
 from experiments.common import crossing
+from experiments.common import result_rows
 from experiments.common import t_interval
 from experiments.common import tables
 
@@ -91,24 +92,17 @@ def by_aggregator(
   runs = collections.OrderedDict()
   for row in rows:
     runs.setdefault(row['run'], []).append(row)
-  _check(runs)
+  result_rows.check_one_setting(rows, _VARIED)
+  _check_ends(runs)
   grouped = collections.OrderedDict()
   for members in runs.values():
     grouped.setdefault(arms.of(members[0]['config']), []).append(members)
   return [_summary(name, group, targets) for name, group in grouped.items()]
 
 
-def _check(runs):
-  first = None
+def _check_ends(runs):
   for members in runs.values():
     config = members[0]['config']
-    first = first or config
-    for name in first:
-      if name not in _VARIED and config.get(name) != first[name]:
-        raise ValueError(
-          f'`rows` must be of runs with one {name}, found {first[name]} and '
-          f'{config.get(name)}: choose with --select={name}=VALUE.'
-        )
     if members[-1]['round'] != config['num_rounds']:
       raise ValueError(
         f'`rows` must be of whole runs, found that {config["aggregator"]} with '

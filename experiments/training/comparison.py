@@ -9,6 +9,7 @@ import collections
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from experiments.common import arms
+from experiments.common import result_rows
 from experiments.common import traffic
 from experiments.common import two_way
 
@@ -22,15 +23,7 @@ _VARIED = ('aggregator', 'model_download_bits', 'seed', 'partition_seed')
 
 def check_settings(rows: Sequence[Row]) -> None:
   """Raises ValueError if runs differ in more than what is compared."""
-  first = rows[0]['config'] if rows else {}
-  for row in rows:
-    config = row['config']
-    for name in first:
-      if name not in _VARIED and config.get(name) != first[name]:
-        raise ValueError(
-          f'`rows` must be of runs with one {name}, found {first[name]} and'
-          f' {config.get(name)}: choose with --select={name}=VALUE.'
-        )
+  result_rows.check_one_setting(rows, _VARIED)
 
 
 def evaluated_runs(rows: Sequence[Row]) -> List[List[Row]]:
