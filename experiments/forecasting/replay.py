@@ -114,6 +114,7 @@ def _forecasting_step(modulus):
       is_readable=is_readable,
       log_limit=log_size,
       is_above=tf.constant(True),
+      is_rounding=tf.constant(False),
     )
     state = forecasting.update(state, observation)
     predicted = forecasting.forecast(state)

@@ -37,13 +37,26 @@ class _Learner:
     self.state = forecasting.initial_state()
     self._num_clients = num_clients
 
-  def see(self, log_size, log_size_stddev=0.0, num_clients=None):
-    self._observe(log_size, log_size_stddev, True, 0.0, True, num_clients)
+  def see(
+    self, log_size, log_size_stddev=0.0, num_clients=None, is_rounding=False
+  ):
+    self._observe(
+      log_size, log_size_stddev, True, 0.0, True, num_clients, is_rounding
+    )
 
   def miss(self, log_limit, is_above=True, num_clients=None):
     self._observe(0.0, 0.0, False, log_limit, is_above, num_clients)
 
-  def _observe(self, size, error, is_readable, limit, is_above, clients):
+  def _observe(
+    self,
+    size,
+    error,
+    is_readable,
+    limit,
+    is_above,
+    clients,
+    is_rounding=False,
+  ):
     self.state = _update(
       self.state,
       forecasting.Observation(
@@ -53,6 +66,7 @@ class _Learner:
         tf.constant(is_readable),
         _float64(limit),
         tf.constant(is_above),
+        tf.constant(is_rounding),
       ),
     )
 
@@ -440,11 +454,14 @@ class LittleToLearnTest(parameterized.TestCase):
       self.assertEqual(abs(learner.mean - size) < 0.05, is_step)
 
   def test_a_size_that_was_out_of_reach_is_doubted_where_it_was(self):
-    # Unless the round was a surprise, as a spike is.
-    for limit, is_doubted in ((0.8, True), (1.5, False)):
+    for limit, is_rounding, is_doubted in (
+      (0.8, True, True),
+      (0.8, False, False),  # The calibration sees the sum itself.
+      (1.5, True, False),  # The round was a surprise, as a large spike is.
+    ):
       learner = _settled()
       learner.miss(limit)
-      learner.see(0.05, log_size_stddev=0.2)
+      learner.see(0.05, log_size_stddev=0.2, is_rounding=is_rounding)
       expected = limit if is_doubted else 0.0
       self.assertLess(abs(learner.mean - expected), 0.05)
 

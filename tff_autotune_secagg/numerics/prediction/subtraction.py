@@ -228,9 +228,9 @@ class Subtraction:
   ) -> fitting.WrappedNormalFit:
     """Returns the fit with a size that a residual below the rounding may have.
 
-    Of clients that agree, a residual can look so and be most of what is seen:
-    their rounding is less than that of independent ones. Bins for a much
-    smaller one would lose the next round.
+    The rounding of clients that agree is less than that of independent ones, so
+    that their residual can look like rounding alone and be most of what was
+    observed. Bins for a much smaller one would lose the next round.
     """
     is_nothing = tf.logical_or(fitted.is_blind, fitted.is_zero)
     is_below = tf.logical_and(

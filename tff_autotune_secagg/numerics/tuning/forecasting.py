@@ -127,6 +127,8 @@ class Observation(NamedTuple):
     log_limit: if not `is_readable`, ln of the nearest size it can have had: the
       largest that can be read, or for a sum of 0 the smallest.
     is_above: if not `is_readable`, whether the size is above `log_limit`.
+    is_rounding: whether the round showed little but its clients' rounding, so
+      that the size is that of independent clients.
   """
 
   num_clients: tf.Tensor
@@ -135,6 +137,7 @@ class Observation(NamedTuple):
   is_readable: tf.Tensor
   log_limit: tf.Tensor
   is_above: tf.Tensor
+  is_rounding: tf.Tensor
 
 
 def initial_state() -> collections.OrderedDict:
@@ -201,11 +204,11 @@ def update(
     surprise, it waits for the next readable round. A size that has stayed out
     there, surprise or not, was a jump. One that came back is forgotten, unless
     it has happened twice before within thirteen rounds: then it is learned.
-  - Out of reach, no surprise, and read again near where it was: one of the two
-    is wrong. A calibration in few bits sees little but rounding, and finds the
-    size of independent clients, which is too small for clients that agree. So
-    the level moves to the edge of what was out of reach. A size that is too
-    large costs one round some rounding, one that is too small all of it.
+  - If the round was out of reach and no surprise, the size now read would have
+    been in reach, and this round shows little but rounding, then the level
+    moves to the edge of what was out of reach. Clients that agree have a larger
+    sum than such a round finds, and bins for the smaller one would lose the
+    next round as well.
 
   Args:
     state: of `initial_state` or `update`.
@@ -228,7 +231,7 @@ def update(
   error_variance = tf.square(observation.log_size_stddev)
   after = _select(
     readable,
-    _after_readable(state, sizes, error_variance),
+    _after_readable(state, sizes, error_variance, observation.is_rounding),
     _after_unreadable(state, sizes, observation.is_above),
   )
   first = _select(readable, _jump(state, sizes), state)
@@ -330,7 +333,7 @@ def _select(condition, if_true, if_false):
   )
 
 
-def _after_readable(state, sizes, error_variance):
+def _after_readable(state, sizes, error_variance, is_rounding):
   """Returns the state after a readable round that was not the first."""
   is_noise = state['surprises'] >= _REPEATED
   errors = sizes - state['level']
@@ -343,6 +346,7 @@ def _after_readable(state, sizes, error_variance):
   came_back = tf.logical_and(distance > _SURPRISE_LOG, tf.logical_not(stayed))
   is_doubtful = tf.logical_and(missed > 0.0, distance <= _SURPRISE_LOG)
   is_doubtful = tf.logical_and(is_doubtful, tf.logical_not(stayed))
+  is_doubtful = tf.logical_and(is_doubtful, is_rounding)
   limit = sizes - _mean(state, errors) + missed - _BEYOND_REACH
   doubted = _jump(state, tf.maximum(sizes, limit))
   # Out of reach, and read there: a step that has stayed, however small.

@@ -26,6 +26,10 @@ _GUESS_CLIENTS = 10
 # moves comes there.
 _GUESS_RUNG = 1
 
+# A calibration of so many clients that half a period is less than this many
+# standard deviations of their rounding shows little else.
+_ROUNDING_STDDEVS = 7.0
+
 # Sizes that a user may expect.
 _SMALLEST_SIZE = 1e-30
 _LARGEST_SIZE = 1e30
@@ -268,6 +272,10 @@ class WrappedNormalTuner(tuners.Tuner):
       is_readable=tf.logical_not(is_lost),
       log_limit=tf.math.log(tf.maximum(limit, 1e-300)),
       is_above=tf.logical_not(is_below),
+      is_rounding=tf.logical_and(
+        state['calibrating'],
+        self._modulus / 2.0 < _ROUNDING_STDDEVS * tf.sqrt(num_clients / 6.0),
+      ),
     )
     return forecasting.update(state['forecast'], observation)
 
