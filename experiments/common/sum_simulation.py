@@ -285,10 +285,8 @@ class SumSimulation:
         result, shared_seeds[0], self._rotated_dim, self._num_rotations
       )[: self._dim]
     if self._predict_sum:
-      # As `PredictStage` has it: of a calibration a part comes through.
-      is_lost = [measured[n] for n in ('calibrating', 'blind', 'zero_sum')]
       past = past_sums.update(
-        past, result, num_clients, tf.logical_not(tf.reduce_any(is_lost))
+        past, result, num_clients, past_sums.is_read(measured)
       )
     return result, state, past, measured
 

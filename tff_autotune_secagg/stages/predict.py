@@ -84,16 +84,13 @@ class PredictStage(stage.Stage):
       leaves, signals, state['quantized'], expected
     )
     result, rotated, _ = self._rotate.decode(decoded, (), state)
-    # Of a calibration a part comes through.
-    is_lost = [measurements[name] for name in ('calibrating', 'blind')]
-    is_lost.append(measurements['zero_sum'])
     prediction = past_sums.update(
       state['prediction'],
       tf.concat(
         [tf.cast(tf.reshape(leaf, [-1]), tf.float32) for leaf in result], 0
       ),
       num_clients,
-      tf.logical_not(tf.reduce_any(is_lost)),
+      past_sums.is_read(measurements),
     )
     next_state = collections.OrderedDict(
       **rotated, prediction=prediction, quantized=quantized

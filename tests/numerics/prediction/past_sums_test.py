@@ -50,6 +50,20 @@ class PastSumsTest(parameterized.TestCase):
       wanted = num_clients * total / clients
       np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
+  @parameterized.parameters(
+    (dict(), True),
+    (dict(calibrating=True), False),
+    (dict(blind=True), False),
+    (dict(zero_sum=True), False),
+    (dict(sum_stddev=0.0), False),  # It could not be told from rounding.
+  )
+  def test_what_was_decoded_to_nothing_was_not_read(self, changed, expected):
+    measured = dict(
+      calibrating=False, blind=False, zero_sum=False, sum_stddev=1.0
+    )
+    measured = {n: tf.constant(x) for n, x in {**measured, **changed}.items()}
+    self.assertEqual(bool(past_sums.is_read(measured)), expected)
+
   def test_a_round_that_was_not_read_changes_nothing(self):
     state = _after(_rounds(3))
     (total, num_clients), _ = _rounds(2)

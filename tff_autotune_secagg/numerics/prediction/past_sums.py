@@ -49,6 +49,20 @@ def predict(
   return state['total'] * (tf.cast(num_clients, tf.float32) / clients)
 
 
+def is_read(measured: collections.OrderedDict) -> tf.Tensor:
+  """Tells whether the whole of a sum was read, bool scalar.
+
+  Of a calibration a part comes through; a sum that was blind, 0 or could not be
+  told from rounding was decoded to 0, which says nothing of the next one.
+
+  Args:
+    measured: of `RoundCodec.decode`.
+  """
+  lost = [measured[name] for name in ('calibrating', 'blind', 'zero_sum')]
+  lost.append(measured['sum_stddev'] <= 0.0)
+  return tf.logical_not(tf.reduce_any(lost))
+
+
 def update(
   state: collections.OrderedDict,
   decoded: tf.Tensor,
@@ -61,8 +75,8 @@ def update(
     state: of `initial_state` or `update`.
     decoded: float32 or float64 [dim], the decoded sum.
     num_clients: scalar, its clients.
-    is_read: bool scalar, whether the whole of the sum was read. Any other round
-      leaves the state as it was.
+    is_read: bool scalar, see the function of this name. Any other round leaves
+      the state as it was.
 
   Returns:
     The next state, finite: sums that float32 cannot hold are forgotten, with
