@@ -282,7 +282,7 @@ class LostRoundsTest(parameterized.TestCase):
 
     def least_learned():
       found = []
-      for bins in np.geomspace(0.2, 0.6, 12):
+      for bins in np.geomspace(0.2, 0.35, 12):
         seen = _Round(rng, clients, bins * stddev, expected, 64)
         found.append(seen.learned / stddev / math.sqrt(1 - 0.7**2))
       return min(found)
