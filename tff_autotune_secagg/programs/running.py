@@ -119,11 +119,7 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
       raise asyncio.CancelledError from None
 
   def start_task(loop, coroutine, **options):
-    started = asyncio.Task(without_exit(coroutine), loop=loop, **options)
-    # Who is cancelled before the first step leaves a coroutine that was never
-    # awaited, of which Python would warn.
-    started.add_done_callback(lambda _: coroutine.close())
-    return started
+    return _start(coroutine, without_exit, loop=loop, **options)
 
   def on_failure(loop, failure):
     # TFF's programs save and release in tasks of their own, and raise what
@@ -159,6 +155,17 @@ async def _supervise(program: Coroutine[Any, Any, _Result]) -> _Result:
   if reasons:
     raise reasons[0]
   return result
+
+
+def _start(coroutine, wrap, **options) -> asyncio.Task:
+  """Returns a task of the wrapped coroutine, which it closes in the end.
+
+  A task that is cancelled before its first step leaves a coroutine that was
+  never awaited, of which Python would warn.
+  """
+  task = asyncio.Task(wrap(coroutine), **options)
+  task.add_done_callback(lambda _: coroutine.close())
+  return task
 
 
 async def _others_finish() -> None:
