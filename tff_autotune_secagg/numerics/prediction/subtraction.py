@@ -168,11 +168,7 @@ class Subtraction:
     A size for a residual below the rounding, and the gain up to which it errs
     by no more than a dropped sum.
     """
-    is_nothing = tf.logical_or(fitted.is_blind, fitted.is_zero)
-    is_below = tf.logical_and(
-      tf.logical_not(is_nothing), fitted.sum_stddev <= 0.0
-    )
-    is_below = tf.logical_and(is_below, self._is_used)
+    is_below = self._is_below(fitted, tf.zeros_like(fitted.sum_stddev))
     stddev = tf.where(is_below, fitted.readable_from, fitted.sum_stddev)
     observed = tf.maximum(tf.square(fitted.observed_stddev), 1e-300)
     most = tf.minimum(tf.square(stddev) / observed, 1.0)
@@ -232,14 +228,18 @@ class Subtraction:
     that their residual can look like rounding alone and be most of what was
     observed. Bins for a much smaller one would lose the next round.
     """
-    is_nothing = tf.logical_or(fitted.is_blind, fitted.is_zero)
-    is_below = tf.logical_and(
-      tf.logical_not(is_nothing), fitted.sum_stddev <= fitted.readable_from
-    )
-    is_below = tf.logical_and(is_below, self._is_used)
+    is_below = self._is_below(fitted, fitted.readable_from)
     likely = tf.maximum(fitted.sum_stddev, fitted.observed_stddev[0] / 2.0)
     stddev = tf.where(is_below, likely, fitted.sum_stddev)
     return fitted._replace(sum_stddev=stddev)
+
+  def _is_below(self, fitted, size):
+    """Tells whether a residual was looked at and is no larger than a size."""
+    is_nothing = tf.logical_or(fitted.is_blind, fitted.is_zero)
+    is_below = tf.logical_and(
+      tf.logical_not(is_nothing), fitted.sum_stddev <= size
+    )
+    return tf.logical_and(is_below, self._is_used)
 
   def share(self, fitted: fitting.WrappedNormalFit) -> tf.Tensor:
     """Returns the square of the residual over that of the sum.
@@ -252,9 +252,9 @@ class Subtraction:
       prediction. 1 where nothing is subtracted, and for an unreadable sum.
     """
     residual = tf.square(fitted.sum_stddev / self._bin_size)
-    more = self._chosen.removed
+    more = tf.maximum(self._chosen.removed, 0.0)
     is_used = tf.logical_and(self._is_used, residual > 0.0)
-    rest = residual / tf.maximum(residual + tf.maximum(more, 0.0), 1e-300)
+    rest = residual / tf.maximum(residual + more, 1e-300)
     return tf.where(is_used, rest, tf.ones_like(rest))
 
 

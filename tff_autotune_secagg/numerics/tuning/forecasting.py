@@ -347,8 +347,6 @@ def _after_readable(state, sizes, error_variance, is_rounding):
   is_doubtful = tf.logical_and(missed > 0.0, distance <= _SURPRISE_LOG)
   is_doubtful = tf.logical_and(is_doubtful, tf.logical_not(stayed))
   is_doubtful = tf.logical_and(is_doubtful, is_rounding)
-  limit = sizes - _mean(state, errors) + missed - _BEYOND_REACH
-  doubted = _jump(state, tf.maximum(sizes, limit))
   # Out of reach, and read there: a step that has stayed, however small.
   is_step = tf.logical_and(distance > 0.0, stayed)
   is_step = tf.logical_and(is_step, tf.logical_not(is_noise))
@@ -364,8 +362,10 @@ def _after_readable(state, sizes, error_variance, is_rounding):
   is_jump = tf.logical_or(is_jump, tf.abs(nearest) > _MAX_LEARNED_LOG)
   is_jump = tf.logical_or(tf.logical_and(is_surprise, is_jump), is_step)
   learned = _learn(state, sizes, error_variance, is_noise)
-  after = _select(is_jump, _jump(state, sizes), learned)
-  after = _select(is_doubtful, doubted, after)
+  # Where it is doubtful, nothing has come back and nothing is taught.
+  limit = tf.maximum(sizes, where_missed - _BEYOND_REACH)
+  jumped = _jump(state, tf.where(is_doubtful, limit, sizes))
+  after = _select(tf.logical_or(is_jump, is_doubtful), jumped, learned)
   new = tf.where(came_back, zero + 2.0, tf.cast(is_surprise, tf.float64))
   surprises = _ERROR_MEMORY * state['surprises'] + new
   return collections.OrderedDict(after, surprises=surprises, missed=zero)
