@@ -6,7 +6,10 @@ For instance `autotuned:modulus=256 down=8`. Where the model goes down as
 floats, the text of the aggregator is all.
 """
 
-from typing import Any, Mapping
+import collections
+from typing import Any, Dict, List, Mapping, Sequence
+
+Row = Mapping[str, Any]
 
 # Bits of a parameter of a model that goes down as it is.
 FLOAT_BITS = 32
@@ -24,6 +27,14 @@ def of(config: Mapping[str, Any]) -> str:
   bits = config.get('model_download_bits', FLOAT_BITS)
   down = '' if bits == FLOAT_BITS else f'{_DOWN}{bits}'
   return config['aggregator'] + down
+
+
+def grouped(runs: Sequence[Sequence[Row]]) -> Dict[str, List[Sequence[Row]]]:
+  """Groups runs, lists of rows, by their arms in the order of appearance."""
+  found = collections.OrderedDict()
+  for run in runs:
+    found.setdefault(of(run[-1]['config']), []).append(run)
+  return found
 
 
 def aggregator(arm: str) -> str:

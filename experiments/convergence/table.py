@@ -94,10 +94,10 @@ def by_aggregator(
     runs.setdefault(row['run'], []).append(row)
   result_rows.check_one_setting(rows, _VARIED)
   _check_ends(runs)
-  grouped = collections.OrderedDict()
-  for members in runs.values():
-    grouped.setdefault(arms.of(members[0]['config']), []).append(members)
-  return [_summary(name, group, targets) for name, group in grouped.items()]
+  return [
+    _summary(name, group, targets)
+    for name, group in arms.grouped(list(runs.values())).items()
+  ]
 
 
 def _check_ends(runs):

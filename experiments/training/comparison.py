@@ -58,14 +58,6 @@ def _check_ends(last_rows: Sequence[Row]) -> None:
     )
 
 
-def by_arm(runs: Sequence[List[Row]]) -> Dict[str, List[List[Row]]]:
-  """Groups runs by their arms (`arms.of`), in the order of appearance."""
-  grouped = collections.OrderedDict()
-  for run in runs:
-    grouped.setdefault(arms.of(run[-1]['config']), []).append(run)
-  return grouped
-
-
 def enter(values: Dict[tuple, float], row: Row, value: float) -> None:
   """Enters a number of a run for `two_way.differences`.
 
@@ -118,7 +110,7 @@ def bytes_of_a_round(
   }
   model_bytes = max(models) if len(models) == 1 else None
   found = {}
-  for arm, members in by_arm(runs).items():
+  for arm, members in arms.grouped(runs).items():
     row = members[0][-1]
     found[arm] = (
       row['bytes_per_client'],

@@ -123,16 +123,14 @@ def by_aggregator(
   """
   runs = comparison.evaluated_runs(rows)
   round_bytes = comparison.bytes_of_a_round(runs)
-  ends, values = [], {}
-  for run in runs:
-    ends.append(_end_of(run, last_part))
-    comparison.enter(values, run[-1], ends[-1]['accuracy'])
+  ends, values = {}, {}
+  for arm, members in arms.grouped(runs).items():
+    ends[arm] = [_end_of(run, last_part) for run in members]
+    for end in ends[arm]:
+      comparison.enter(values, end['row'], end['accuracy'])
   differences = comparison.differences(values, reference)
-  grouped = collections.OrderedDict()
-  for end in ends:
-    grouped.setdefault(arms.of(end['row']['config']), []).append(end)
   found = []
-  for arm, members in grouped.items():
+  for arm, members in ends.items():
     accuracies = [end['accuracy'] for end in members]
     rises = [end['rise'] for end in members if end['rise'] is not None]
     found.append(

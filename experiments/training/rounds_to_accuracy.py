@@ -10,6 +10,7 @@ from typing import Any, List, Mapping, Optional, Sequence
 
 import numpy as np
 
+from experiments.common import arms
 from experiments.common import crossing
 from experiments.common import t_interval
 from experiments.common import tables
@@ -118,7 +119,7 @@ def by_aggregator(
   runs = comparison.evaluated_runs(rows)
   bytes_of = comparison.bytes_of_a_round(runs)
   found, rounds, in_all = [], {}, {}
-  for arm, members in comparison.by_arm(runs).items():
+  for arm, members in arms.grouped(runs).items():
     reached = [first_round(run, accuracy) for run in members]
     count = sum(number is not None for number in reached)
     found.append(Reached(arm, count, len(members)))
