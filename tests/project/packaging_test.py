@@ -210,10 +210,13 @@ class InstallTest(parameterized.TestCase):
     _copy_project(self._checkout)
     self._env = folder / 'env'
     venv.create(self._env)
-    # The dependencies are those of this Python, but not its own checkout: of a
-    # folder on a .pth file's path, Python reads no .pth files.
+    # The dependencies are those of this Python, wherever it finds them, but not
+    # its own checkout: of a folder on a .pth file's path, Python reads no .pth
+    # files.
     (site_packages,) = self._env.glob('lib/python3*/site-packages')
-    (site_packages / 'pinned.pth').write_text(sysconfig.get_path('purelib'))
+    setuptools = importlib.util.find_spec('setuptools').origin
+    pinned = pathlib.Path(setuptools).parents[1]
+    (site_packages / 'pinned.pth').write_text(str(pinned))
 
   def _install(self, *options: str) -> None:
     process = subprocess.run(
