@@ -232,8 +232,8 @@ def prediction_figure(rows: Sequence[Row], title: str = ''):
     axes.set(xlabel='round', ylabel=text, yscale='log')
     plot_style.plot_series(axes, rows, value)
     axes.grid(alpha=0.3, which='both')
-  plot_style.add_legend(panels[-1])
-  return plot_style.finish(figure, title, plot_style.repeats_note(rows))
+  plot_style.finish(figure, title, plot_style.repeats_note(rows))
+  return plot_style.legend_below(figure, 3)
 
 
 def difference_figure(rows: Sequence[Row], title: str = ''):
