@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the local simulation context and the life of its worker."""
 
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
 import sys
 import threading
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -19,6 +21,7 @@ from tests import child_signals
 from tests import fresh_python
 from tests.simulation import processes
 from tff_autotune_secagg import simulation
+from tff_autotune_secagg.simulation import worker_process
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 
@@ -227,6 +230,28 @@ class LocalContextTest(parameterized.TestCase):
     simulation.close()
     self.assertEmpty(simulation.worker_pids())
 
+  @contextlib.contextmanager
+  def _workers(self, *commands):
+    """Within it, a context starts these in turn, None for TFF's worker.
+
+    Yields:
+      The process id of the first.
+    """
+    command, commands = worker_process.command, iter(commands)
+
+    def next_command(port, **options):
+      found = next(commands)
+      if found is None:
+        worker_process._START_TIMEOUT_SECONDS = processes.DEADLINE_SECONDS
+      return found or command(port, **options)
+
+    with mock.patch.multiple(
+      worker_process, command=next_command, _START_TIMEOUT_SECONDS=1.0
+    ):
+      simulation.set_local_context()
+      (pid,) = simulation.worker_pids()
+      yield pid
+
   def test_dead_worker_is_reported_once_and_replaced(self):
     simulation.set_local_context()
     process = _modular_sum_process()
@@ -240,6 +265,31 @@ class LocalContextTest(parameterized.TestCase):
     ):
       _sum(process, [3])
     self.assertEqual(_sum(process, [3]), 3)
+
+  def test_a_worker_that_stays_silent_is_replaced_once(self):
+    with self._workers(['/bin/sleep', '1000'], None) as pid:
+      with self.assertLogs(level='WARNING') as logged:
+        self.assertEqual(_sum(_modular_sum_process(), [3]), 3)
+    self.assertIn(
+      "WARNING:absl:TFF's worker must accept calls after its start, found no"
+      ' answer after 1 s. Run `/bin/sleep 1000` to see why. Another worker is'
+      ' started.',
+      logged.output,
+    )
+    self.assertFalse(processes.is_running(pid))
+
+  def test_two_silent_workers_are_an_error(self):
+    with self._workers(['/bin/sleep', '1000'], ['/bin/sleep', '1001']) as pid:
+      with self.assertRaisesWithLiteralMatch(
+        worker_process.SilentWorkerError,
+        "TFF's worker must accept calls after its start, found no answer after"
+        ' 1 s. Run `/bin/sleep 1001` to see why.',
+      ):
+        _sum(_modular_sum_process(), [3])
+    (second_pid,) = simulation.worker_pids()
+    simulation.close()
+    for one in (pid, second_pid):
+      self.assertFalse(processes.is_running(one))
 
   @parameterized.named_parameters(
     ('bool', True, TypeError, 'found True (bool).'),

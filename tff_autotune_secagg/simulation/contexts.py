@@ -10,6 +10,7 @@ import re
 import threading
 from typing import Any, Optional
 
+from absl import logging
 import grpc
 import tensorflow_federated as tff
 
@@ -234,9 +235,20 @@ class LocalBackend:
         '`max_concurrent_clients`. The next computation gets a new worker.'
       )
     if self._stub is None:
-      self._process.wait_until_ready()
+      self._wait_until_ready()
       self._stub = tff.framework.RemoteExecutorGrpcStub(self._process.channel)
     return self._stub
+
+  def _wait_until_ready(self) -> None:
+    """Waits for the worker's start, and replaces one that stays silent once."""
+    try:
+      self._process.wait_until_ready()
+    except worker_process.SilentWorkerError as error:
+      # One in some thousands of starts, for whatever reason.
+      logging.warning('%s Another worker is started.', error)
+      self._process.end()
+      self._process = self._start()
+      self._process.wait_until_ready()
 
   def close(self) -> None:
     """Ends the worker; a later computation in `context` is an error."""

@@ -53,6 +53,10 @@ if os.getppid() == int(sys.argv[1]):
 """
 
 
+class SilentWorkerError(RuntimeError):
+  """A worker runs and does not answer."""
+
+
 def binary_path() -> str:
   """Path of the worker that TFF's wheel brings.
 
@@ -224,23 +228,25 @@ class WorkerProcess:
     status = self.exit_status
     if status is not None and status < 0:
       return f'ended by {signal.Signals(-status).name}'
-    return f'exit status {status}'
+    return f'ended with exit status {status}'
 
   def wait_until_ready(self) -> None:
     """Waits until the worker accepts calls.
 
     Raises:
-      RuntimeError: the worker ends or stays silent for a minute.
+      RuntimeError: the worker ends.
+      SilentWorkerError: it stays silent for a minute.
     """
     give_up = time.monotonic() + _START_TIMEOUT_SECONDS
     while self.exit_status is None and time.monotonic() < give_up:
       if answers_within(self.channel, seconds=0.1):
         return
     if self.exit_status is None:
+      error = SilentWorkerError
       found = f'no answer after {_START_TIMEOUT_SECONDS:g} s'
     else:
-      found = self.describe_end()
-    raise RuntimeError(
+      error, found = RuntimeError, self.describe_end()
+    raise error(
       "TFF's worker must accept calls after its start, found "
       f'{found}. Run `{" ".join(self._arguments)}` to see why.'
     )
