@@ -77,18 +77,21 @@ class AutotunedSecureSumTest(parameterized.TestCase):
   def test_sum_equals_the_plain_sum_within_the_predicted_error(self, clients):
     values = _client_values(clients, seed=clients)
     plain = np.sum(values, axis=0)
-    first, second, third = self._run([values] * 3)
+    first, *others = self._run([values] * 11)
     # A ladder has no guarantee but this; 1.1 for the spread of one round.
     self.assertLessEqual(_nmse(first.result, plain), 1.1)
     self.assertTrue(first.measurements['calibrating'])
-    for output in (second, third):
+    shares = []
+    for output in others:
       found = output.measurements
       self.assertFalse(found['calibrating'])
       self.assertEqual(found['num_clients'], clients)
       self.assertLess(found['predicted_nmse'], 0.03)
-      # One round of 1,536 entries: a few wraps make the difference.
-      error = _nmse(output.result, plain)
-      self.assertLess(error, 2 * found['predicted_nmse'])
+      shares.append(_nmse(output.result, plain) / found['predicted_nmse'])
+    # The median, as the tail is heavy: one wrap among 1,536 entries can be most
+    # of an error (of 776 rounds with 100 clients 1 % were above 2, of 53 times
+    # ten with one client one was above 50). Tables of errors test the mean.
+    self.assertBetween(np.median(shares), 0.5, 1.5)
     self.assertEqual(found['bits_per_coordinate'], 8)
     self.assertEqual(found['bytes_per_client'], 1536)  # 48 * 32.
 
