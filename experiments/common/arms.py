@@ -7,7 +7,7 @@ floats, the text of the aggregator is all.
 """
 
 import collections
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 Row = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def of(config: Mapping[str, Any]) -> str:
   return config['aggregator'] + down
 
 
-def grouped(runs: Sequence[Sequence[Row]]) -> Dict[str, List[Sequence[Row]]]:
+def grouped(runs: Iterable[Sequence[Row]]) -> Dict[str, List[Sequence[Row]]]:
   """Groups runs, lists of rows, by their arms in the order of appearance."""
   found = collections.OrderedDict()
   for run in runs:

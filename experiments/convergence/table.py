@@ -96,7 +96,7 @@ def by_aggregator(
   _check_ends(runs)
   return [
     _summary(name, group, targets)
-    for name, group in arms.grouped(list(runs.values())).items()
+    for name, group in arms.grouped(runs.values()).items()
   ]
 
 

@@ -227,8 +227,7 @@ class LocalBackend:
       # TFF would start a new worker and repeat the computation for ever, which
       # is of no use when it ran out of memory.
       ended = self._process.describe_end()
-      self._process.end()
-      self._process, self._stub = self._start(), None
+      self._replace_worker()
       raise RuntimeError(
         f"TFF's worker must outlive a computation, found it {ended}. "
         'SIGKILL mostly means that memory ran out: lower '
@@ -246,9 +245,13 @@ class LocalBackend:
     except worker_process.SilentWorkerError as error:
       # One in some thousands of starts, for whatever reason.
       logging.warning('%s Another worker is started.', error)
-      self._process.end()
-      self._process = self._start()
+      self._replace_worker()
       self._process.wait_until_ready()
+
+  def _replace_worker(self) -> None:
+    """Ends the worker, or what is left of it, and starts another."""
+    self._process.end()
+    self._process, self._stub = self._start(), None
 
   def close(self) -> None:
     """Ends the worker; a later computation in `context` is an error."""
